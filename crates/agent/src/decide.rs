@@ -5,6 +5,7 @@ pub(crate) mod cards;
 pub(crate) mod designs;
 pub(crate) mod evidence;
 pub(crate) mod fast_track;
+pub(crate) mod from_forge;
 pub(crate) mod knowledge;
 pub(crate) mod learnings;
 pub(crate) mod merge;

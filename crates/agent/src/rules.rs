@@ -2,7 +2,7 @@
 //! this machine. It is read from the default branch, and read again while the
 //! process runs: a push holds from the next activation on.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use butler_playbook::Profile;
 use butler_policy::{Overrides, Redactor};
@@ -103,6 +103,8 @@ pub struct WorkLimits {
     pub threads_at_once: usize,
     /// How long silence is respected before a worktree is put to sleep.
     pub patience: Patience,
+    /// Between two looks at the forge.
+    pub forge_pause: Duration,
     /// Days until the folder of a closed thread is packed.
     pub retention_days: u32,
     /// Days after which a finding is looked up again.

@@ -6,4 +6,5 @@ pub(crate) mod overlap;
 pub(crate) mod playbook_cache;
 pub(crate) mod pruning;
 pub(crate) mod pull_news;
+pub(crate) mod pull_watch;
 pub(crate) mod rules_in_force;

@@ -167,6 +167,13 @@ impl Gate<'_> {
         ] {
             self.cap(key, what, value, most);
         }
+        let (often, usual) = (limits.forge_seconds, shipped.forge_seconds);
+        if often < usual {
+            let words = format!("a look at the forge every {often} seconds (shipped: {usual})");
+            if !self.agreed("limits.forgeSeconds", &often, words) {
+                limits.forge_seconds = usual;
+            }
+        }
         for (role, value, most) in limits.max_turns.each_with(&shipped.max_turns) {
             let what = format!("turns of one activation of the {}", role.title());
             self.cap(&format!("limits.maxTurns.{role}"), &what, value, most);

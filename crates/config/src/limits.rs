@@ -43,6 +43,10 @@ pub struct Limits {
     /// Hours after that question, if nobody answers, until the worktree is saved and put to sleep.
     #[schemars(range(min = 0))]
     pub sleep_hours: f64,
+    /// Seconds between two looks at the forge for comments, checks and merges of open pull
+    /// requests. One look is one request, however many there are.
+    #[schemars(range(min = 1))]
+    pub forge_seconds: u32,
 }
 
 impl Default for Limits {
@@ -60,6 +64,7 @@ impl Default for Limits {
             wait_minutes: 10,
             quiet_hours: 48.0,
             sleep_hours: 24.0,
+            forge_seconds: 60,
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/agent/v1/records/{channel}/{root}", get(logs))
         .route("/agent/v1/plans", get(plans))
         .route("/agent/v1/threads", get(threads_of_repo))
-        .route("/agent/v1/pulls", post(pull))
+        .route("/agent/v1/pulls", get(pulls).post(pull))
         .route("/agent/v1/decisions/{request}", get(decision))
         .route("/agent/v1/bodies/{hash}", get(get_body).put(put_body))
         .merge(runs::routes())
@@ -295,6 +295,15 @@ async fn threads_of_repo(
         Ok(found.into_iter().map(board::ThreadCard::summary).collect())
     });
     Ok(Json(look.await?))
+}
+
+async fn pulls(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<Vec<PullNews>>, Refused> {
+    let repo = caller.agent.repo;
+    let found = app.store.read(move |db| pulls::to_watch(db, &repo)).await?;
+    Ok(Json(found))
 }
 
 async fn pull(

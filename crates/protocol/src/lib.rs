@@ -61,6 +61,7 @@ pub use log_line::{LogBatch, LogLevel, LogLine};
 pub use mention::{mentions, without_code};
 pub use money::{Price, TokenUsage, Usd};
 pub use post::{CardTag, HandOverTag, PostTag};
+pub use pull::seen::{PullEvent, PullSeen, RedCheck, Reviewed, Said};
 pub use pull::{MergeBlock, PullNews, PullStatus};
 pub use record::{Ending, Entry, Record, Speaker, Waiting};
 pub use role::Role;

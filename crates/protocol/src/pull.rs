@@ -1,6 +1,8 @@
 //! How a pull request stands, as the process that works on it tells the hub. The
 //! hub has no repository of its own; what the page shows comes from here.
 
+pub(crate) mod seen;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{BranchName, CommitSha, PrNumber, ThreadId};

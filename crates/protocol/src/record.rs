@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CallId, Choice, CrashClass, EventId, HandOver, Idem, Image, MergeBlock, MessageTs, Receipt,
-    RequestId, ReserveId, Role, Sha256Hex, Subject, TokenUsage, ToolCall, ToolOutcome, ToolSpec,
-    Usd, UserId, decision::subject,
+    CallId, Choice, CrashClass, EventId, HandOver, Idem, Image, MergeBlock, MessageTs, PullEvent,
+    PullSeen, Receipt, RequestId, ReserveId, Role, Sha256Hex, Subject, TokenUsage, ToolCall,
+    ToolOutcome, ToolSpec, Usd, UserId, decision::subject,
 };
 
 /// One line of a log: a record, its place and its time.
@@ -164,6 +164,19 @@ pub enum Record {
     MergeSettled {
         /// The card on which it was ordered.
         request: RequestId,
+    },
+    /// Somebody looked at a pull request of this thread on its forge.
+    PullSeen {
+        /// What was seen.
+        seen: Box<PullSeen>,
+        /// What was new; told in the thread from here on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        news: Vec<PullEvent>,
+    },
+    /// The first so many of the news that were not told yet are told.
+    PullTold {
+        /// How many.
+        news: u32,
     },
     /// The thread waits for its turn and was told so.
     Queued {
@@ -398,6 +411,30 @@ mod tests {
             Record::MergeSettled {
                 request: RequestId::new("abc123"),
             },
+            Record::PullSeen {
+                seen: Box::new(PullSeen {
+                    number: PrNumber(1),
+                    state: crate::PullStatus::Open,
+                    head: CommitSha::new("h"),
+                    draft: true,
+                    conflict: false,
+                    said: ["note-1".to_owned()].into(),
+                    red: [("test".to_owned(), CommitSha::new("h"))].into(),
+                }),
+                news: vec![
+                    PullEvent::Said(crate::Said {
+                        id: "note-1".into(),
+                        by: "ana".into(),
+                        may_write: true,
+                        review: Some(crate::Reviewed::Approved),
+                        text: "fine".into(),
+                        place: None,
+                        outdated: false,
+                    }),
+                    PullEvent::Reopened,
+                ],
+            },
+            Record::PullTold { news: 2 },
             Record::Queued {
                 message: "1700000000.000200".parse().unwrap(),
             },

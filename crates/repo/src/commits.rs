@@ -3,7 +3,6 @@
 pub(crate) mod commit;
 pub(crate) mod diff;
 pub(crate) mod merged;
-pub(crate) mod notes;
 pub(crate) mod sign_off;
 pub(crate) mod since;
 pub(crate) mod squash;

@@ -8,8 +8,11 @@ mod block;
 mod gh;
 mod github;
 mod local;
+mod news;
 mod store;
 pub(crate) mod wire;
+
+use std::{collections::BTreeMap, path::PathBuf};
 
 pub use block::block_of;
 use butler_protocol::{BranchName, CommitSha, PrNumber, Role};
@@ -17,6 +20,7 @@ pub use gh::{gh_logged_in, gh_version};
 pub(crate) use github::ATTEMPTS;
 pub(crate) use github::GitHubForge;
 pub(crate) use local::LocalForge;
+pub use news::{CheckNow, PullNow, news};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -280,6 +284,25 @@ calls! {
     /// Asks once more for a merge that was refused: one request, no look around
     /// it. What it gives is what [`Forge::merge`] would then find.
     fn merge_again(again: &MergeAgain) -> ();
+
+    /// A short look at these, by one request: the same text means that nothing moved.
+    /// Nothing where nobody but us ever does anything to a pull request.
+    fn glance(watched: &[PrNumber]) -> Option<BTreeMap<PrNumber, String>>;
+
+    /// These pull requests with what people and checks say, by one request.
+    fn look(numbers: &[PrNumber]) -> Vec<PullNow>;
+
+    /// Whether somebody, by the name they have there, may push to the repository.
+    fn may_write(login: &str) -> bool;
+
+    /// The files in which a head and the base do not go together.
+    fn conflict_files(head: &CommitSha) -> Vec<PathBuf>;
+
+    /// The part of a check's log that says why it failed; empty where there is none.
+    fn check_log(job: u64) -> String;
+
+    /// Answers a comment where it stands, once per key.
+    fn reply(number: PrNumber, to: &str, comment: &NewComment) -> Comment;
 
     /// Closes it without merging; its branch stays.
     fn close(number: PrNumber) -> PullRequest;

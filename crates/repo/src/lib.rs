@@ -35,14 +35,13 @@ mod worktree;
 pub use commits::commit::KEY_TRAILER;
 pub use commits::diff::DiffOf;
 pub use commits::merged::Merged;
-pub use commits::notes::{PullEvent, Seen, news};
 pub use commits::stat::{ChangedFile, Changes};
 pub use commits::tree::tree_of;
 pub use error::{Error, Result};
 pub use forecast::Clash;
 pub use forge::{
-    Author, Check, CheckState, Comment, Edit, Forge, MergeAgain, NewComment, NewPull, Place,
-    PullRequest, PullState, block_of, gh_logged_in, gh_version,
+    Author, Check, CheckNow, CheckState, Comment, Edit, Forge, MergeAgain, NewComment, NewPull,
+    Place, PullNow, PullRequest, PullState, block_of, gh_logged_in, gh_version, news,
 };
 pub use git::{Call, Git, Output, Settings, clean_config, confine_with, git_version};
 pub use lock::WorktreeLock;

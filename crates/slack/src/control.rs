@@ -146,6 +146,17 @@ impl Control {
         self.get("agent/v1/runs").await
     }
 
+    /// The pull requests of this repo that others may still do something to.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn pulls(&self) -> Result<Vec<PullNews>, SlackError> {
+        let path = "agent/v1/pulls";
+        let url = self.caller.url(path)?;
+        let answer = self.caller.send(path, |c| c.get(url.clone())).await?;
+        json_of(path, answer).await
+    }
+
     /// A run goes on, or does not.
     ///
     /// # Errors

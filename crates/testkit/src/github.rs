@@ -6,6 +6,7 @@
 //! remote, and merges are made by git there.
 
 use std::{
+    collections::HashMap,
     ffi::OsString,
     fs,
     os::unix::fs::PermissionsExt,
@@ -38,6 +39,8 @@ pub(crate) struct State {
     pub no_merge: Option<(u16, String)>,
     pub no_answer: Option<(u16, String)>,
     pub requests: Vec<String>,
+    pub writers: Vec<String>,
+    pub logs: HashMap<u64, String>,
     next_comment: u64,
 }
 
@@ -54,6 +57,9 @@ pub(crate) struct Pull {
     pub merge_commit: Option<String>,
     pub notes: Vec<Value>,
     pub lines: Vec<Value>,
+    pub reviews: Vec<Value>,
+    pub draft: bool,
+    pub ended_by: String,
 }
 
 /// An issue of the stand-in.
@@ -106,6 +112,8 @@ impl GitHub {
             no_merge: None,
             no_answer: None,
             requests: Vec::new(),
+            writers: vec!["you".to_owned(), "ana".to_owned()],
+            logs: HashMap::new(),
             next_comment: 1,
         }));
         let listener = UnixListener::bind(&socket).expect("a socket");
@@ -159,7 +167,114 @@ impl GitHub {
 
     /// A person closes a pull request on the page, or opens it again.
     pub fn close(&self, number: usize, closed: bool) {
-        self.state().pulls[number - 1].closed = closed;
+        let mut state = self.state();
+        let head = state.tip(&state.pulls[number - 1].branch);
+        let pull = &mut state.pulls[number - 1];
+        pull.last_head = head.unwrap_or_else(|| pull.last_head.clone());
+        pull.closed = closed;
+        "ana".clone_into(&mut pull.ended_by);
+    }
+
+    /// A person merges it on the page.
+    pub fn merge(&self, number: usize, login: &str) -> String {
+        let mut state = self.state();
+        let made = state.squash(number, "merged by hand").expect("it merges");
+        login.clone_into(&mut state.pulls[number - 1].ended_by);
+        made
+    }
+
+    /// A person makes it a draft, or says that it is ready.
+    pub fn draft(&self, number: usize, draft: bool) {
+        self.state().pulls[number - 1].draft = draft;
+    }
+
+    /// A person pushes a file to its branch.
+    pub fn push_to(&self, number: usize, path: &str, content: &str, name: &str) -> String {
+        let (remote, branch) = {
+            let state = self.state();
+            (state.remote.clone(), state.pulls[number - 1].branch.clone())
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path();
+        let remote = remote.display().to_string();
+        git(
+            at,
+            &["clone", "--quiet", "--branch", &branch, &remote, "clone"],
+        );
+        let at = &at.join("clone");
+        fs::write(at.join(path), content).expect("a file");
+        git(at, &["add", "--all"]);
+        let committed = std::process::Command::new("git")
+            .current_dir(at)
+            .args(["commit", "--quiet", "--message", "by hand"])
+            .envs(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|key| (key, name)))
+            .envs(["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|key| (key, "p@x.invalid")))
+            .status();
+        assert!(committed.expect("git runs").success());
+        git(at, &["push", "--quiet", "origin", &branch]);
+        git(at, &["rev-parse", "HEAD"]).trim().to_owned()
+    }
+
+    /// Where the branch of a pull request stands.
+    #[must_use]
+    pub fn head(&self, number: usize) -> String {
+        let state = self.state();
+        state
+            .tip(&state.pulls[number - 1].branch)
+            .expect("a branch")
+    }
+
+    /// A person comments on a line; the number of the comment.
+    pub fn say_at(&self, comment: PersonComment<'_>, path: &str, line: u64) -> u64 {
+        let mut state = self.state();
+        let id = state.comment_id();
+        let mut note = note(id, comment.login, comment.body);
+        note["path"] = json!(path);
+        note["line"] = json!(line);
+        state.pulls[comment.number - 1].lines.push(note);
+        id
+    }
+
+    /// The line of a comment is gone.
+    pub fn outdate(&self, number: usize, id: u64) {
+        let mut state = self.state();
+        let lines = state.pulls[number - 1].lines.iter_mut();
+        for line in lines.filter(|line| line["id"] == id) {
+            line["outdated"] = json!(true);
+        }
+    }
+
+    /// A person reviews: `APPROVED`, `CHANGES_REQUESTED` or `COMMENTED`.
+    pub fn review(&self, comment: PersonComment<'_>, state_word: &str) {
+        let mut state = self.state();
+        let id = state.comment_id();
+        let mut note = note(id, comment.login, comment.body);
+        note["state"] = json!(state_word);
+        state.pulls[comment.number - 1].reviews.push(note);
+    }
+
+    /// What was answered to a comment on a line.
+    #[must_use]
+    pub fn answers(&self, number: usize, id: u64) -> Vec<String> {
+        let state = self.state();
+        let lines = state.pulls[number - 1].lines.iter();
+        let of_it = lines.filter(|line| line["in_reply_to_id"] == id);
+        let text = |line: &Value| line["body"].as_str().unwrap_or_default().to_owned();
+        of_it.map(text).collect()
+    }
+
+    /// A check of a commit ends, and leaves this log.
+    pub fn check_with_log(&self, head: &str, name: &str, conclusion: &str, log: &str) {
+        self.check(head, name, conclusion);
+        let mut state = self.state();
+        let id = state.checks.last().and_then(|run| run["id"].as_u64());
+        state.logs.insert(id.expect("a check"), log.to_owned());
+    }
+
+    /// How many requests came in so far, of any kind.
+    #[must_use]
+    pub fn requests(&self) -> usize {
+        self.state().requests.len()
     }
 
     /// A person deletes a branch on the page; GitHub closes what lost its branch.
@@ -201,8 +316,10 @@ impl GitHub {
 
     /// A check of a commit ends.
     pub fn check(&self, head: &str, name: &str, conclusion: &str) {
-        let run = json!({"name": name, "head_sha": head, "conclusion": conclusion});
-        self.state().checks.push(run);
+        let mut state = self.state();
+        let id = 1000 + state.checks.len();
+        let run = json!({"id": id, "name": name, "head_sha": head, "conclusion": conclusion});
+        state.checks.push(run);
     }
 
     /// How many comments a pull request has.
@@ -277,6 +394,37 @@ impl State {
         ])
     }
 
+    /// Squashes a pull request onto its base, if it goes.
+    pub(crate) fn squash(&mut self, number: usize, message: &str) -> Option<String> {
+        let mut pull = self.pulls.get(number.wrapping_sub(1)).cloned()?;
+        let (head, base) = (self.tip(&pull.branch)?, self.tip(&pull.base)?);
+        let tree = self.try_git(&["merge-tree", "--write-tree", &base, &head])?;
+        let made = self.try_git(&["commit-tree", &tree, "-p", &base, "-m", message])?;
+        let target = format!("refs/heads/{}", pull.base);
+        self.try_git(&["update-ref", &target, &made, &base])?;
+        pull.last_head = head;
+        pull.closed = true;
+        pull.merge_commit = Some(made.clone());
+        "you".clone_into(&mut pull.ended_by);
+        self.pulls[number - 1] = pull;
+        Some(made)
+    }
+
+    /// Whether and why it could not be merged, in GitHub's word.
+    pub(crate) fn merge_state(&self, pull: &Pull) -> &'static str {
+        let shown = self.shown(pull);
+        let head = &shown["head"]["sha"];
+        let red = |run: &&Value| run["head_sha"] == *head && run["conclusion"] != "success";
+        match shown["mergeable"].as_bool() {
+            _ if pull.draft => "DRAFT",
+            None => "UNKNOWN",
+            Some(false) => "DIRTY",
+            Some(true) if self.no_merge.is_some() => "BLOCKED",
+            Some(true) if self.checks.iter().any(|run| red(&run)) => "UNSTABLE",
+            Some(true) => "CLEAN",
+        }
+    }
+
     /// A pull request as GitHub writes it.
     pub(crate) fn shown(&self, pull: &Pull) -> Value {
         let open = !pull.closed;
@@ -297,6 +445,7 @@ impl State {
             "merged_at": pull.merge_commit.as_ref().map(|_| "2026-01-02T03:04:05Z"),
             "merge_commit_sha": pull.merge_commit,
             "mergeable": if open { json!(merges()) } else { Value::Null },
+            "draft": pull.draft,
             "html_url": format!("https://github.com/you/scratch/pull/{}", pull.number),
         })
     }

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 
 use crate::{
     github::{Pull, State, lock, note},
-    github_issues,
+    github_graph, github_issues,
 };
 
 pub(crate) type Shared = Arc<Mutex<State>>;
@@ -35,6 +35,8 @@ pub(crate) fn router(state: Shared) -> Router {
         .merge(github_issues::routes())
         .route("/commits/{sha}/check-runs", get(checks))
         .route("/commits/{sha}/status", get(statuses))
+        .route("/collaborators/{login}/permission", get(permission))
+        .route("/actions/jobs/{id}/logs", get(log))
         .route("/git/ref/heads/{*branch}", get(branch))
         .route(
             "/git/refs/heads/{*branch}",
@@ -42,13 +44,15 @@ pub(crate) fn router(state: Shared) -> Router {
         );
     Router::new()
         .nest("/repos/you/scratch", repo)
+        .route("/graphql", axum::routing::post(github_graph::answer))
         .layer(middleware::from_fn_with_state(Arc::clone(&state), lossy))
         .with_state(state)
 }
 
 /// Notes each request, and loses answers where the test wants it.
 async fn lossy(Axum(state): Where, request: Request, next: Next) -> Response {
-    let changing = request.method() != Method::GET;
+    let asking = request.uri().path() == "/graphql";
+    let changing = request.method() != Method::GET && !asking;
     let line = format!("{} {}", request.method(), request.uri().path());
     let no = {
         let mut state = lock(&state);
@@ -123,6 +127,9 @@ async fn create(Axum(state): Where, Json(body): Json<Value>) -> Response {
         merge_commit: None,
         notes: Vec::new(),
         lines: Vec::new(),
+        reviews: Vec::new(),
+        draft: body["draft"] == json!(true),
+        ended_by: String::new(),
     };
     let shown = state.shown(&pull);
     state.pulls.push(pull);
@@ -203,6 +210,24 @@ async fn say_line(Axum(state): Where, Path(number): Path<usize>, request: Reques
     let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let mut state = lock(&state);
     let known = |name: &str| body[name].is_string();
+    let lines = state
+        .pulls
+        .get(number.wrapping_sub(1))
+        .map(|pull| &pull.lines);
+    let root = lines.and_then(|lines| {
+        let root = lines
+            .iter()
+            .find(|line| line["id"] == body["in_reply_to"])?;
+        Some(root.clone())
+    });
+    if let Some(root) = root {
+        let id = state.comment_id();
+        let mut made = note(id, "you", body["body"].as_str().unwrap_or_default());
+        (made["path"], made["line"]) = (root["path"].clone(), root["line"].clone());
+        made["in_reply_to_id"] = root["id"].clone();
+        state.pulls[number - 1].lines.push(made.clone());
+        return (StatusCode::CREATED, Json(made)).into_response();
+    }
     if !known("commit_id") || !known("path") || body["line"].as_u64().is_none() {
         return refuse(StatusCode::UNPROCESSABLE_ENTITY, "Validation Failed");
     }
@@ -219,11 +244,11 @@ async fn say_line(Axum(state): Where, Path(number): Path<usize>, request: Reques
 
 async fn merge(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Value>) -> Response {
     let mut state = lock(&state);
-    let Some(mut pull) = state.pulls.get(number.wrapping_sub(1)).cloned() else {
+    let Some(pull) = state.pulls.get(number.wrapping_sub(1)).cloned() else {
         return missing();
     };
     let not_now = StatusCode::METHOD_NOT_ALLOWED;
-    let (Some(head), Some(base)) = (state.tip(&pull.branch), state.tip(&pull.base)) else {
+    let Some(head) = state.tip(&pull.branch) else {
         return refuse(not_now, "Pull Request is not mergeable");
     };
     if let Some((status, why)) = state.no_merge.clone() {
@@ -235,24 +260,14 @@ async fn merge(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<V
     if body["sha"].as_str().is_some_and(|sha| sha != head) {
         return refuse(StatusCode::CONFLICT, "Head branch was modified.");
     }
-    let Some(tree) = state.try_git(&["merge-tree", "--write-tree", &base, &head]) else {
-        return refuse(not_now, "Pull Request is not mergeable");
-    };
     let message = format!(
         "{}\n\n{}",
         body["commit_title"].as_str().unwrap_or("squash"),
         body["commit_message"].as_str().unwrap_or_default()
     );
-    let made = state.try_git(&["commit-tree", &tree, "-p", &base, "-m", &message]);
-    let Some(made) = made else {
-        return refuse(StatusCode::INTERNAL_SERVER_ERROR, "no commit");
+    let Some(made) = state.squash(number, &message) else {
+        return refuse(not_now, "Pull Request is not mergeable");
     };
-    let target = format!("refs/heads/{}", pull.base);
-    state.try_git(&["update-ref", &target, &made, &base]);
-    pull.last_head = head;
-    pull.closed = true;
-    pull.merge_commit = Some(made.clone());
-    state.pulls[number - 1] = pull;
     Json(json!({ "sha": made, "merged": true })).into_response()
 }
 
@@ -268,6 +283,18 @@ async fn checks(Axum(state): Where, Path(sha): Path<String>) -> Response {
 
 async fn statuses(Path(_sha): Path<String>) -> Response {
     Json(json!({ "state": "pending", "statuses": [] })).into_response()
+}
+
+async fn permission(Axum(state): Where, Path(login): Path<String>) -> Response {
+    let may = lock(&state).writers.contains(&login);
+    Json(json!({"permission": if may { "write" } else { "read" }})).into_response()
+}
+
+async fn log(Axum(state): Where, Path(id): Path<u64>) -> Response {
+    match lock(&state).logs.get(&id) {
+        Some(log) => log.clone().into_response(),
+        None => missing(),
+    }
 }
 
 async fn branch(Axum(state): Where, Path(branch): Path<String>) -> Response {

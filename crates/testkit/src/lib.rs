@@ -4,6 +4,7 @@
 //! and its output instead of returning errors, and keep tests short.
 
 mod github;
+mod github_graph;
 mod github_issues;
 mod github_routes;
 mod scratch;

@@ -217,6 +217,8 @@ impl State {
             | Record::Withdrawn { .. }
             | Record::MergeRefused { .. }
             | Record::MergeSettled { .. }
+            | Record::PullSeen { .. }
+            | Record::PullTold { .. }
             | Record::Queued { .. }
             | Record::Dequeued
             | Record::ChecklistShown { .. } => {}

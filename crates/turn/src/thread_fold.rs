@@ -5,6 +5,7 @@
 pub(crate) mod bill;
 pub(crate) mod cards;
 pub(crate) mod progress;
+pub(crate) mod pulls;
 pub(crate) mod research;
 pub(crate) mod review;
 pub(crate) mod seen;
@@ -19,8 +20,8 @@ use butler_protocol::{
 };
 
 use self::{
-    bill::RoleBill, cards::Cards, progress::Progress, research::Questions, review::Review,
-    seen::Seen,
+    bill::RoleBill, cards::Cards, progress::Progress, pulls::Pulls, research::Questions,
+    review::Review, seen::Seen,
 };
 use crate::{edits::edited, known::OUTSIDE};
 
@@ -51,8 +52,8 @@ pub struct ThreadFold {
     pub receipt: Option<Receipt>,
     /// Hand-overs without a green receipt that were refused so far.
     pub unverified: u32,
-    /// Whether this role was asked to settle a conflict, and has not handed it over.
-    pub conflict: bool,
+    /// What happens to its pull request on the forge.
+    pub pulls: Pulls,
     /// What it has seen and heard of the thread.
     pub seen: Seen,
     /// Its messages that are edited as things move.
@@ -140,6 +141,7 @@ impl ThreadFold {
         self.seen.push(at_ms, record);
         self.review.push(record);
         self.research.push(record);
+        self.pulls.push(record);
         self.note_outside(record);
         self.note_doing(record);
         self.note_friction(record);
@@ -170,13 +172,9 @@ impl ThreadFold {
             }
             Record::Received { hand_over, .. } => match &**hand_over {
                 HandOver::Task(task) => self.task = Some(task.clone()),
-                HandOver::Conflict { .. } => self.conflict = true,
                 HandOver::Research { from, .. } => self.inquirer = Some(*from),
                 _ => {}
             },
-            Record::Gave { hand_over, .. } => {
-                self.conflict &= !matches!(**hand_over, HandOver::ReadyForReview { .. });
-            }
             Record::Model {
                 model,
                 asked_for: true,
@@ -313,6 +311,9 @@ impl ThreadFold {
                 HandOver::Findings { outside: true, .. } => {
                     Some("the Researcher's findings".to_owned())
                 }
+                HandOver::FromForge {
+                    outside: true, pr, ..
+                } => Some(format!("comments on {pr}")),
                 HandOver::Research {
                     outside: true,
                     from,

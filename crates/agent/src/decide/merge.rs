@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use butler_protocol::{
-    CommitSha, HandOver, Idem, MergeSubject, Proposal, PullStatus, Role, Subject, Then, ThreadId,
-    ToolOutcome, fault,
+    CommitSha, HandOver, Idem, MergeSubject, PrNumber, Proposal, PullEvent, PullStatus, Role,
+    Subject, Then, ThreadId, ToolOutcome, fault,
 };
 use butler_repo::{Edit, Error, NewPull, PullState, tree_of};
 use butler_turn::{Asked, Order};
@@ -35,11 +35,12 @@ pub(crate) async fn merge(
     cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let subject = outcomes::subject(order, asked)?;
-    let accepted = if subject.knowledge {
-        Vec::new()
-    } else {
-        context.facts().cards.accepted()
-    };
+    if is_merged(context, subject.pr) {
+        let text = format!("{} was merged already; nothing is left to do.", subject.pr);
+        say(context, context.idem_for(&order.request, "merged"), &text).await?;
+        return Ok(ToolOutcome::ok(text).then(Then::End));
+    }
+    let accepted = accepted(context, &subject);
     let (merged, written) = match land(context, order, &subject, &accepted, cancel).await {
         Ok(landed) => landed,
         Err(AgentError::Repo(error @ Error::HeadMoved { .. })) => {
@@ -57,42 +58,61 @@ pub(crate) async fn merge(
         Err(error) => return Err(error),
     };
     blocked_merge::passed(context, &order.request).await;
-    pull_news::ended(context, &subject, PullStatus::Merged).await;
+    let text = format!(
+        "Merged {} as `{}`.",
+        subject.pr,
+        render::short_sha(merged.as_str())
+    );
+    finish(
+        context,
+        order,
+        &subject,
+        (&merged, written.kept),
+        &text,
+        cancel,
+    )
+    .await?;
+    Ok(ToolOutcome::ok(text).then(Then::End))
+}
+
+/// Whether it was seen, and told, that somebody merged it on the forge.
+fn is_merged(context: &ThreadContext, pr: PrNumber) -> bool {
+    let facts = context.facts();
+    let seen = facts.pulls.seen.as_ref().filter(|seen| seen.number == pr);
+    let merged = |one: &PullEvent| matches!(one, PullEvent::Merged { .. });
+    seen.is_some_and(|seen| seen.state == PullStatus::Merged) && facts.pulls.news.iter().any(merged)
+}
+
+/// What follows a merge, whoever made it: with it what was `kept` is on the default
+/// branch, and `how` says that it happened.
+pub(crate) async fn finish(
+    context: &ThreadContext,
+    order: &Order,
+    subject: &MergeSubject,
+    (merged, kept): (&CommitSha, Vec<String>),
+    how: &str,
+    cancel: &CancellationToken,
+) -> Result<(), AgentError> {
+    pull_news::ended(context, subject, PullStatus::Merged).await;
     if !subject.knowledge {
         thread_journal::keep(&context.agent, &context.thread, cancel).await;
     }
-    let beside = merge_research(context, &subject, cancel).await;
+    let beside = merge_research(context, subject, cancel).await;
     if context.agent.rules().knowledge_direct {
         // What was on it is on the default branch already.
         let repo = &context.agent.repo;
         let _ = repo.remove_knowledge(&context.thread, cancel).await;
     }
     fault("agent.before-clean-up");
-    if subject.knowledge {
-        context
-            .agent
-            .repo
-            .remove_knowledge(&context.thread, cancel)
-            .await?;
-    } else {
-        context.agent.preparations.stop(&context.thread).await;
-        context.agent.repo.remove(&context.thread, cancel).await?;
-    }
+    let gone = clean_up(context, subject, cancel).await?;
     fault("agent.after-clean-up");
-    let late: Vec<Proposal> = accepted
-        .into_iter()
-        .filter(|proposal| !written.kept.contains(&proposal.title()))
-        .collect();
+    let mut late = accepted(context, subject);
+    late.retain(|proposal| !kept.contains(&proposal.title()));
     if !late.is_empty() && !subject.knowledge {
         offer(context, order, &late, cancel).await?;
     }
-    let mut text = format!(
-        "Merged {} as `{}`. The branch and its worktree are gone.",
-        subject.pr,
-        render::short_sha(merged.as_str())
-    );
-    for line in written
-        .kept
+    let mut text = format!("{how} {gone}");
+    for line in kept
         .iter()
         .map(|title| format!("Remembered: {title}"))
         .chain(beside)
@@ -105,10 +125,39 @@ pub(crate) async fn merge(
     } else {
         mark_answered(context).await;
         tell_cost(context, order).await?;
-        let files = overlap::changed(context, &merged, cancel).await;
+        let files = overlap::changed(context, merged, cancel).await;
         overlap::tell_others(context, &subject.pr.to_string(), &files, cancel).await;
     }
-    Ok(ToolOutcome::ok(text).then(Then::End))
+    Ok(())
+}
+
+/// What people accepted to be remembered with this merge.
+fn accepted(context: &ThreadContext, subject: &MergeSubject) -> Vec<Proposal> {
+    if subject.knowledge {
+        return Vec::new();
+    }
+    context.facts().cards.accepted()
+}
+
+/// Takes away what the merge has made needless, and says so.
+async fn clean_up(
+    context: &ThreadContext,
+    subject: &MergeSubject,
+    cancel: &CancellationToken,
+) -> Result<&'static str, AgentError> {
+    let (repo, thread) = (&context.agent.repo, &context.thread);
+    if subject.knowledge {
+        repo.remove_knowledge(thread, cancel).await?;
+    } else {
+        context.agent.preparations.stop(thread).await;
+        match repo.remove(thread, cancel).await {
+            Err(Error::Busy { .. }) => {
+                return Ok("Somebody is still at work in its worktree, so that stays for now.");
+            }
+            removed => removed?,
+        }
+    }
+    Ok("The branch and its worktree are gone.")
 }
 
 /// What the thread was opened for is done: its first message says so.

@@ -16,7 +16,7 @@ use crate::{
     decide::{
         blocked_merge,
         cards::{self, NewCard},
-        evidence,
+        evidence, from_forge,
     },
     listen::intake::Ack,
     thread::{
@@ -53,6 +53,12 @@ pub(crate) fn way_on() -> Vec<(String, &'static str)> {
     buttons.map(button).to_vec()
 }
 
+/// The button under something from the forge that waits for a word.
+pub(crate) fn take_up(number: usize, label: &str) -> Vec<(String, &str)> {
+    let number = u32::try_from(number).unwrap_or(u32::MAX);
+    vec![(format!("{BUTTON}{}", PersonAct::TakeUp(number)), label)]
+}
+
 /// What a press asks for.
 pub(crate) fn pressed(action: &str) -> Option<PersonAct> {
     action.strip_prefix(BUTTON)?.parse().ok()
@@ -79,6 +85,7 @@ pub(crate) async fn carry_out(
             .await
         }
         PersonAct::Undo(number) => undo(&context, &asked, number, &cancel).await,
+        PersonAct::TakeUp(number) => taken_up(&context, &asked, number).await,
     };
     match outcome {
         Ok(()) => Done::Beside(Beside::Acted(ack)),
@@ -216,6 +223,15 @@ fn described(context: &ThreadContext, pr: PrNumber) -> Option<(String, String, R
         });
     let said = subjects.next()?;
     Some((said.title.clone(), said.description.clone(), said.writer))
+}
+
+/// What came from the forge goes to the Coder, because a person says so.
+async fn taken_up(context: &ThreadContext, asked: &Asked, number: u32) -> Result<(), AgentError> {
+    if from_forge::take_up(context, number).await? {
+        return Ok(());
+    }
+    let text = "I do not know any more what that was about; nothing was done.";
+    say(context, asked, "unknown", text).await
 }
 
 async fn hold(context: &ThreadContext, asked: &Asked) -> Result<(), AgentError> {

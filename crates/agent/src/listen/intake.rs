@@ -22,6 +22,7 @@ use crate::{
     decide::person_actions::Asked,
     listen::{control_words, draft::Notes, drafting::Drafting, work_key::WorkKey},
     tell::render,
+    upkeep::pull_watch::FromForge,
 };
 
 /// How long somebody who was at work may take to say that it stopped.
@@ -75,6 +76,8 @@ pub(crate) enum Mail {
         /// Sent once what came of it is in the log.
         ack: Option<Ack>,
     },
+    /// Others did something to the thread's pull request on its forge.
+    FromForge(Box<FromForge>),
     /// Stop now.
     Stop(Stop),
 }
@@ -363,7 +366,14 @@ impl Intake {
         let heard = Heard {
             event: envelope.event_id(),
             ts: Some(message.ts.clone()),
-            speaker: self.speaker(&message, stamp).await?,
+            speaker: match &hand_over {
+                Some(HandOver::FromForge {
+                    outside: true, pr, ..
+                }) => Speaker::Outside {
+                    origin: format!("a comment on {pr}"),
+                },
+                _ => self.speaker(&message, stamp).await?,
+            },
             text,
             images: Vec::new(),
         };
@@ -457,6 +467,8 @@ fn with_ack(mail: Mail, sent: Ack) -> Mail {
             asked,
             ack: Some(sent),
         },
+        // No envelope brought it.
+        Mail::FromForge(from) => Mail::FromForge(from),
         Mail::Stop(stop) => Mail::Stop(Stop {
             ack: Some(sent),
             ..stop

@@ -12,7 +12,7 @@ use butler_sandbox::Sandbox;
 use butler_slack::{Control, Socket, Web};
 use futures_util::future::BoxFuture;
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -20,7 +20,7 @@ use crate::{
     AgentConfig, AgentError,
     agent::Agent,
     listen::{
-        intake::{Intake, Sorted},
+        intake::{Intake, Mail, Sorted},
         pause::Pause,
         restart,
         work_key::WorkKey,
@@ -31,7 +31,7 @@ use crate::{
         slots::Slots,
         workers::Workers,
     },
-    upkeep::{garbage, playbook_cache::PlaybookCache, rules_in_force::RulesInForce},
+    upkeep::{garbage, playbook_cache::PlaybookCache, pull_watch, rules_in_force::RulesInForce},
 };
 
 /// Works until cancelled. `ready` is called once the hub has said hello.
@@ -76,6 +76,11 @@ fn listen<'a>(
         let tidying = Duty::Front
             .is_of(agent.role())
             .then(|| tokio::spawn(garbage::keep_tidy(Arc::clone(&agent), life.child_token())));
+        let (found, mut from_forge) = mpsc::channel(1);
+        let watching = Duty::Remember.is_of(agent.role()).then(|| {
+            let watch = pull_watch::watch(Arc::clone(&agent), found, life.child_token());
+            tokio::spawn(watch)
+        });
         let mut leave_by = None;
         loop {
             let leaving = agent.is_leaving();
@@ -90,6 +95,11 @@ fn listen<'a>(
                     continue;
                 }
                 () = agent.config.renewal.cancelled(), if !leaving => continue,
+                Some((thread, from)) = from_forge.recv() => {
+                    let mail = Mail::FromForge(Box::new(from));
+                    workers.deliver(&WorkKey::thread(thread), 0, mail).await;
+                    continue;
+                }
                 envelope = socket.next() => envelope,
             };
             let Some(envelope) = envelope else {
@@ -114,9 +124,9 @@ fn listen<'a>(
         restart::note_leaving(&agent);
         life.cancel();
         agent.preparations.end().await;
-        if let Some(tidying) = tidying {
-            tidying.abort();
-            let _ = tidying.await;
+        for beside in tidying.into_iter().chain(watching) {
+            beside.abort();
+            let _ = beside.await;
         }
         match socket.close().await {
             ended if !cancel.is_cancelled() && !agent.is_leaving() => {
@@ -199,12 +209,11 @@ fn unfinished(path: &Path) -> bool {
         Ok(entries) if entries.iter().any(waits_for_forge) => true,
         Ok(entries) => {
             let ended = |entry: &Entry| matches!(entry.record, Record::ActivationEnded { .. });
-            // A bill or a stop may come in after the end.
-            let quiet = |entry: &&Entry| {
-                matches!(
-                    entry.record,
-                    Record::Settled { .. } | Record::Stopped { .. }
-                )
+            // A bill, a stop or a look at the forge may come in after the end.
+            let quiet = |entry: &&Entry| match &entry.record {
+                Record::PullSeen { news, .. } => news.is_empty(),
+                Record::Settled { .. } | Record::Stopped { .. } | Record::PullTold { .. } => true,
+                _ => false,
             };
             !entries
                 .iter()

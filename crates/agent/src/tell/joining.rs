@@ -12,7 +12,10 @@ use butler_slack::{Message, mrkdwn, rich};
 use butler_turn::Seen;
 use serde_json::Value;
 
-use crate::{listen::control_words, tell::checklist::is_checklist};
+use crate::{
+    listen::control_words,
+    tell::{checklist::is_checklist, forge_text},
+};
 
 /// More than this is not worth its tokens.
 const CAP_BYTES: usize = 12 * 1024;
@@ -110,7 +113,8 @@ fn is_work(message: &Message) -> bool {
     if !is_persons(message) {
         return message
             .tag()
-            .is_none_or(|tag| !control_words::is_answer(&tag.idem) && !is_checklist(&tag.idem));
+            .is_none_or(|tag| !control_words::is_answer(&tag.idem) && !is_checklist(&tag.idem))
+            && !is_outside(message);
     }
     let text = mrkdwn::plain(&message.text);
     let said = without_mentions(&text, None);
@@ -118,6 +122,13 @@ fn is_work(message: &Message) -> bool {
     let aside = aside == "!aside" || aside.starts_with("!aside ");
     let asked = [Word::Status, Word::Cost, Word::Help];
     !aside && !meanings(said).iter().any(|word| asked.contains(word))
+}
+
+/// Whether it shows a stranger's words: people read those, models only when a person
+/// has given them to one.
+pub(crate) fn is_outside(message: &Message) -> bool {
+    let tag = message.tag();
+    tag.is_some_and(|tag| forge_text::is_outside(&tag.idem))
 }
 
 fn told(title: &str, mut lines: Vec<(Weight, String)>) -> Option<String> {

@@ -9,7 +9,7 @@ use butler_protocol::{
     Risk, Task, Usd, Verdict,
 };
 
-use crate::{decide::evidence, listen::shortcut};
+use crate::{decide::evidence, listen::shortcut, tell::forge_text};
 
 /// What the Reviewer of a simple plan is told.
 const ONE_PASS: &str = "\n\nFast track: the plan is simple, so one pass is enough: the verdict \
@@ -55,6 +55,12 @@ fn text_of(body: &HandOver) -> String {
             checks_line(receipt.as_ref())
         ),
         HandOver::Conflict { pr, files } => conflict(&pr.to_string(), files),
+        HandOver::FromForge {
+            pr,
+            news,
+            outside: true,
+        } => forge_text::taken_up(*pr, news),
+        HandOver::FromForge { pr, news, .. } => forge_text::work(*pr, news),
         HandOver::ReviewPlan(review) => review_text(review),
         HandOver::Verdict { verdict, pr } => verdict_text(verdict, &pr.to_string()),
         HandOver::Retrospective(look_back) => retrospective(look_back),
@@ -96,6 +102,8 @@ pub(crate) fn briefing(body: &HandOver) -> String {
                 _ => ready,
             }
         }
+        // Only whoever gets it reads what a stranger wrote.
+        HandOver::FromForge { pr, news, .. } => forge_text::work(*pr, news),
         HandOver::Research { from, question, .. } => format!(
             "The {} asks, and waits for you:\n\n{question}\n\nEnd with HandOver(kind: answer).",
             from.title()
@@ -209,7 +217,7 @@ fn verdict_text(verdict: &Verdict, pr: &str) -> String {
     text.trim_end().to_owned()
 }
 
-fn conflict(pr: &str, files: &[String]) -> String {
+pub(crate) fn conflict(pr: &str, files: &[String]) -> String {
     let names: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
     format!(
         "{pr} conflicts with what was merged meanwhile, in {}. The default branch is merged into your worktree, with conflict marks in these files: settle each of them so that both changes hold, run the checks, and hand over for review again. What you need not do is commit or merge.",

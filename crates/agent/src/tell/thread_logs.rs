@@ -76,7 +76,8 @@ fn parted(role: Role, entries: impl Iterator<Item = Entry>) -> Vec<RoleLog> {
         .collect()
 }
 
-/// Whether a person has merged or closed this thread.
+/// Whether a person has merged or closed this thread, here or on the forge.
 pub(crate) fn is_closed(logs: &[RoleLog]) -> bool {
-    logs.iter().any(|log| log.fold.cards.is_closed())
+    logs.iter()
+        .any(|log| log.fold.cards.is_closed() || log.fold.pulls.is_over())
 }

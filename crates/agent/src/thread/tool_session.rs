@@ -296,19 +296,28 @@ async fn place(context: &ThreadContext, cancel: &CancellationToken) -> Result<Pl
     }
 }
 
-/// Puts a clean branch on the newest default branch, or lays out the conflict
+/// Takes over what others pushed to the branch, puts a clean one on the newest default
+/// branch, or lays out the conflict
 /// that this role is to settle. What does not go through
 /// (a conflict, uncommitted files, no network) stays as it was.
 async fn catch_up(context: &ThreadContext, worktree: &Worktree, cancel: &CancellationToken) {
-    if context.facts().conflict {
+    let repo = &context.agent.repo;
+    let taken_over = async || {
+        repo.fetch(cancel).await?;
+        worktree.take_over(cancel).await
+    };
+    match taken_over().await {
+        Ok(true) => tracing::info!("what others pushed to the branch is taken over"),
+        Ok(false) => {}
+        Err(error) => tracing::warn!(%error, "what others pushed is not taken over yet"),
+    }
+    if context.facts().pulls.conflict {
         if let Err(error) = worktree.merge_default(cancel).await {
             tracing::warn!(%error, "the default branch could not be merged in");
         }
         return;
     }
-    let repo = &context.agent.repo;
     let behind = async || {
-        repo.fetch(cancel).await?;
         let default = repo.default_ref();
         let call = worktree
             .git()

@@ -13,7 +13,7 @@ mod models;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use butler_journal::{Journal, Presence, ThreadDir};
-use butler_protocol::Idem;
+use butler_protocol::{Idem, Record};
 use butler_turn::{Event, Machine, Reserve, Setup};
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
@@ -52,6 +52,8 @@ pub(crate) struct HubEdge {
     patience_over: bool,
     /// Ends the wait of a merge that the forge refused.
     merge_wait: Option<CancellationToken>,
+    /// Whether news from the forge is being told.
+    telling: bool,
     /// Where it is written down why.
     choices: PathBuf,
     /// Whether the log says anything yet.
@@ -68,6 +70,8 @@ pub(crate) enum Beside {
     Acted(Option<Ack>),
     /// A refused merge was tried again, or is not to be.
     MergeTried,
+    /// So many news from the forge are told.
+    PullTold(u32),
     /// The thread knows its place in the queue.
     Queued(Box<Told>),
     /// It has a slot, and may ask for the money.
@@ -121,8 +125,8 @@ async fn open(
     machine.set_models(models);
     machine.set_prompt(prompt);
     machine.set_tools(tool_session::offered(&context));
-    let joined = !log.is_empty();
-    if joined {
+    let joined = log.iter().any(|entry| is_work(&entry.record));
+    if !log.is_empty() {
         hub_updates.add(HubUpdate::CatchUp(log)).await;
     }
     let edge = HubEdge {
@@ -132,6 +136,7 @@ async fn open(
         deadline_ms: None,
         patience_over: false,
         merge_wait: None,
+        telling: false,
         choices: ThreadDir::new(&agent.threads(), &work_key.thread).decisions(agent.role()),
         joined,
         turn_of: None,
@@ -140,6 +145,11 @@ async fn open(
     };
     let (model, clock) = (Arc::clone(&agent.model), agent.config.clock.clone());
     Ok(Driver::new(edge, machine, journal, model, clock))
+}
+
+/// Whether a line is about the work here, not about what was seen on the forge.
+fn is_work(record: &Record) -> bool {
+    !matches!(record, Record::PullSeen { .. } | Record::PullTold { .. })
 }
 
 impl Worker {
@@ -152,6 +162,7 @@ impl Worker {
             self.put_up_findings();
         }
         self.mind_merge();
+        self.tell_forge_news();
         loop {
             self.carry_out_all().await?;
             let (process, renewal) = (

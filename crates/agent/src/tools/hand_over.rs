@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use butler_policy::{Permit, Right, Scope, right};
 use butler_protocol::{
-    CallId, DecisionKind, HandOver, Receipt, Record, RefusedFor, Role, Then, ToolOutcome, ToolSpec,
-    Waiting,
+    CallId, CommitSha, DecisionKind, HandOver, Receipt, Record, RefusedFor, Role, Then,
+    ToolOutcome, ToolSpec, Waiting,
 };
-use butler_repo::{DiffOf, Error, NewPull, Worktree};
+use butler_repo::{Author, DiffOf, Error, NewComment, NewPull, Worktree};
 use butler_tools::{Tool, ToolContext, tools::RunChecks};
 use butler_turn::Asked;
 use schemars::JsonSchema;
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use super::{ChatTool, arguments, failed, spec};
 use crate::{
     decide::fast_track::FastTrack,
+    tell::render,
     thread::{context::ThreadContext, tool_session},
     upkeep::{overlap, pull_news},
 };
@@ -37,6 +38,9 @@ pub(crate) struct Input {
     /// Who gets a question or an answer.
     #[serde(default)]
     to: Option<Role>,
+    /// To comments on the pull request that you were given.
+    #[serde(default)]
+    answers: Vec<Answer>,
     /// Of a verdict.
     #[serde(default)]
     approved: Option<bool>,
@@ -52,6 +56,15 @@ pub(crate) struct Input {
     /// Of a review plan: those that the change needs.
     #[serde(default)]
     tests: Vec<verdict::TestInput>,
+}
+
+/// What is said below a comment.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Answer {
+    /// The comment's id.
+    to: String,
+    /// What was done about it, or why not.
+    text: String,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -81,8 +94,14 @@ const FINDING: &str = r#"{"kind": "verdict", "approved": false, "text": "Read al
 impl HandOverTool {
     /// What a role is told: the kinds that it may hand over, and their fields.
     pub(crate) fn told_to(role: Role) -> ToolSpec {
+        Self::told_with(role, false)
+    }
+
+    /// The same; `commented` when there are comments to answer.
+    fn told_with(role: Role, commented: bool) -> ToolSpec {
+        let answers: &[&str] = if commented { &["answers"] } else { &[] };
         let (part, kinds, fields, example): (_, &[&str], &[&str], _) = if builds(role) {
-            (BUILDER, &["ready_for_review"], &[], READY)
+            (BUILDER, &["ready_for_review"], answers, READY)
         } else if reviews(role) {
             let fields = &["approved", "findings", "invariants", "risks", "tests"];
             (REVIEWER, &["review_plan", "verdict"], fields, FINDING)
@@ -119,7 +138,8 @@ impl ChatTool for HandOverTool {
     }
 
     fn told_here(&self) -> ToolSpec {
-        Self::told_to(self.0.role())
+        let commented = !self.0.facts().pulls.to_answer.is_empty();
+        Self::told_with(self.0.role(), commented)
     }
 
     fn item(field: &str, given: Value) -> Value {
@@ -312,6 +332,7 @@ async fn ready(
         .await
         .map_err(|error| failed("the pull request could not be opened", &error))?;
     pull_news::opened(context, &worktree, &pr, &head, tool_context.cancel()).await;
+    answer(context, &head, &input.answers, tool_context).await?;
     // A forecast that fails is none: it warns, it does not decide.
     let warnings = clashes.unwrap_or_default();
     let warnings: String = warnings.iter().map(|one| format!("\n\n⚠ {one}")).collect();
@@ -325,6 +346,45 @@ async fn ready(
         round,
         task,
     })
+}
+
+/// Whoever commented on the forge is answered there, below their words, once each.
+async fn answer(
+    context: &ThreadContext,
+    head: &CommitSha,
+    answers: &[Answer],
+    tool_context: &ToolContext,
+) -> Result<(), ToolOutcome> {
+    let open = context.facts().pulls.to_answer.clone();
+    for (pr, said) in &open {
+        let given = answers.iter().find(|answer| answer.to == said.id);
+        let text = given.map_or("This was looked at.", |answer| answer.text.trim());
+        let gone = if said.outdated {
+            "\n\nThe line that this was about is gone."
+        } else {
+            ""
+        };
+        // What stands on no line is answered below everything: it says what it answers.
+        let about = match said.id.starts_with("line-") {
+            true => String::new(),
+            false => format!("{}\n\n", render::quote(first_line(&said.text).as_str())),
+        };
+        let sha = render::short_sha(head.as_str());
+        let comment = NewComment {
+            author: Author::Role(context.role()),
+            body: context
+                .agent
+                .clean(&format!("{about}{text} (`{sha}`){gone}")),
+            place: None,
+            key: format!("answer-{}", said.id),
+        };
+        let forge = &context.agent.forge;
+        let replied = forge.reply(*pr, &said.id, &comment, tool_context.cancel());
+        replied
+            .await
+            .map_err(|error| failed("a comment could not be answered", &error))?;
+    }
+    Ok(())
 }
 
 /// The checks, where nobody ran them on these files: what the hand-over needs is
@@ -394,7 +454,7 @@ async fn publish(
     call: &CallId,
     title: &str,
     tool_context: &ToolContext,
-) -> Result<butler_protocol::CommitSha, ToolOutcome> {
+) -> Result<CommitSha, ToolOutcome> {
     let mut trailers = vec![
         ("CodeButler-Thread".to_owned(), context.thread.to_string()),
         ("CodeButler-Call".to_owned(), call.to_string()),

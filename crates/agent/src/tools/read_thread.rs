@@ -104,6 +104,7 @@ async fn lines(
             let names = poster.names(&messages).await.map_err(unread)?;
             let lines = messages
                 .iter()
+                .filter(|one| !joining::is_outside(one))
                 .map(|one| joining::line(one, &names, Cards::Whole));
             Ok(lines.collect())
         }

@@ -1,7 +1,8 @@
-//! Tells the hub how a pull request stands, so that the page can show its diff.
-//! Nothing depends on it: what cannot be told is logged, and the work goes on.
+//! Tells the hub how a pull request stands, so that the page can show its diff and the
+//! Lead knows which ones to look after. What cannot be told is logged, and the work goes
+//! on.
 
-use butler_protocol::{CommitSha, MergeSubject, PullNews, PullStatus};
+use butler_protocol::{CommitSha, MergeSubject, PrNumber, PullNews, PullStatus};
 use butler_repo::{DiffOf, PullRequest, Worktree};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -51,6 +52,28 @@ pub(crate) async fn ended(context: &ThreadContext, subject: &MergeSubject, state
             branch: None,
             head: subject.head.clone(),
             state,
+            diff: None,
+        },
+    )
+    .await;
+}
+
+/// Somebody opened it again on the forge.
+pub(crate) async fn reopened(context: &ThreadContext, pr: PrNumber, cancel: &CancellationToken) {
+    let pull = match context.agent.forge.view(pr, cancel).await {
+        Ok(pull) => pull,
+        Err(error) => return warn!(%error, %pr, "a reopened pull request could not be read"),
+    };
+    tell(
+        context,
+        PullNews {
+            thread: context.thread.clone(),
+            number: pr,
+            title: pull.title,
+            body: pull.body,
+            branch: Some(pull.branch),
+            head: pull.head,
+            state: PullStatus::Open,
             diff: None,
         },
     )

@@ -1,5 +1,7 @@
 //! From the repo's settings to the rules that its agents work under.
 
+use std::time::Duration;
+
 use butler_agent::{AccessRules, ByComplexity, ModelRules, Patience, Rules, WorkLimits};
 use butler_config::{JournalPlace, Knowledge, Language, Settings, Undoable};
 use butler_policy::{Duty, Overrides};
@@ -80,6 +82,7 @@ fn limits(settings: &Settings, role: Role) -> WorkLimits {
             quiet_ms: milliseconds(limits.quiet_hours),
             grace_ms: milliseconds(limits.sleep_hours),
         },
+        forge_pause: Duration::from_secs(limits.forge_seconds.max(1).into()),
         retention_days: settings.repo.retention_days.0,
         research_days: settings.repo.research.max_age_days,
     }

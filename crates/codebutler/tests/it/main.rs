@@ -28,6 +28,7 @@ mod endpoint;
 mod exec;
 mod fault_points;
 mod foreign_text;
+mod forge_news;
 mod gates;
 mod hand_tools;
 mod help;

@@ -169,6 +169,19 @@ impl Team {
         (team, github.unwrap())
     }
 
+    /// The same, looked at every second, with variables for every process.
+    pub(crate) async fn start_watched(
+        scenario: &str,
+        variables: &[(&str, String)],
+    ) -> (Self, GitHub) {
+        let mut stage = Stage::new(scenario);
+        stage.on_github = true;
+        stage.configure = Box::new(|config| config["limits"] = json!({"forgeSeconds": 1}));
+        stage.variables = owned(variables);
+        let (team, github) = Self::open(stage).await;
+        (team, github.unwrap())
+    }
+
     /// The same with Slack, or its stand-in, behind the hub: ana talks there.
     pub(crate) async fn start_on_slack(scenario: &str) -> Self {
         let slack = SlackStandIn::start().await;

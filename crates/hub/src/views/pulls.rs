@@ -1,6 +1,8 @@
 //! Pull requests as their agents last described them.
 
-use butler_protocol::{MessageTs, PullNews, PullStatus, ThreadId, fault};
+use butler_protocol::{
+    BranchName, CommitSha, MessageTs, PrNumber, PullNews, PullStatus, ThreadId, fault,
+};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
@@ -87,6 +89,32 @@ pub(crate) fn list(db: &Db) -> Result<Vec<Pull>, Trouble> {
     let rows = statement.query_map([], read)?;
     let found: Vec<Option<Pull>> = rows.collect::<Result<_, _>>()?;
     Ok(found.into_iter().flatten().collect())
+}
+
+/// Closed ones are looked after so long: somebody may open them again.
+const REOPENED_MS: i64 = 14 * 24 * 60 * 60 * 1000;
+
+/// Those of a repo that others may still do something to, oldest first, without their
+/// diffs.
+pub(crate) fn to_watch(db: &Db, repo: &str) -> Result<Vec<PullNews>, Trouble> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM pulls WHERE repo = ?1
+         AND (state = 'open' OR (state = 'closed' AND at_ms > ?2)) ORDER BY number"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![repo, db.now_ms() - REOPENED_MS], read)?;
+    let found: Vec<Option<Pull>> = rows.collect::<Result<_, _>>()?;
+    let news = found.into_iter().flatten().map(|pull| PullNews {
+        thread: pull.thread,
+        number: PrNumber(pull.number),
+        title: pull.title,
+        body: pull.body,
+        branch: Some(BranchName::new(pull.branch)),
+        head: CommitSha::new(pull.head),
+        state: pull.state,
+        diff: None,
+    });
+    Ok(news.collect())
 }
 
 /// A row; nothing when it is not about a thread.

@@ -216,6 +216,8 @@ impl Teller {
             | Record::Withdrawn { .. }
             | Record::MergeRefused { .. }
             | Record::MergeSettled { .. }
+            | Record::PullSeen { .. }
+            | Record::PullTold { .. }
             | Record::Queued { .. }
             | Record::Dequeued
             | Record::ChecklistShown { .. }

@@ -22,6 +22,8 @@ pub enum PersonAct {
     /// Bring the files of the worktree back as they were when they were saved for
     /// the so-manieth time.
     Undo(u32),
+    /// Let the team see to what came from the forge as the so-manieth piece of news.
+    TakeUp(u32),
 }
 
 impl PersonAct {
@@ -34,7 +36,7 @@ impl PersonAct {
             Self::Archive => Role::Pm,
             // The one that works in the worktree, and so knows when nobody does.
             Self::Undo(_) => Role::Coder,
-            Self::Merge | Self::Hold | Self::TryAgain => Role::Lead,
+            Self::Merge | Self::Hold | Self::TryAgain | Self::TakeUp(_) => Role::Lead,
         }
     }
 }
@@ -48,6 +50,7 @@ impl fmt::Display for PersonAct {
             Self::TryAgain => "try-again",
             Self::Archive => "archive",
             Self::Undo(number) => return write!(f, "undo-{number}"),
+            Self::TakeUp(number) => return write!(f, "take-up-{number}"),
         })
     }
 }
@@ -56,16 +59,19 @@ impl FromStr for PersonAct {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = text.strip_prefix("undo-").map(str::parse);
-        if let Some(Ok(number)) = number {
+        let number = |prefix: &str| text.strip_prefix(prefix)?.parse().ok();
+        if let Some(number) = number("undo-") {
             return Ok(Self::Undo(number));
+        }
+        if let Some(number) = number("take-up-") {
+            return Ok(Self::TakeUp(number));
         }
         let mut plain = Self::PLAIN.into_iter();
         let plain = plain.find(|act| act.to_string() == text);
         plain.ok_or_else(|| IdError {
             what: "act of a person",
             value: text.to_owned(),
-            expected: "merge, hold, try-again, archive or undo-<number>",
+            expected: "merge, hold, try-again, archive, undo-<number> or take-up-<number>",
         })
     }
 }
@@ -76,7 +82,11 @@ mod tests {
 
     #[test]
     fn every_act_reads_back_and_nothing_else_is_one() {
-        let undone = [PersonAct::Undo(0), PersonAct::Undo(u32::MAX)];
+        let undone = [
+            PersonAct::Undo(0),
+            PersonAct::Undo(u32::MAX),
+            PersonAct::TakeUp(3),
+        ];
         for act in PersonAct::PLAIN.into_iter().chain(undone) {
             assert_eq!(act.to_string().parse::<PersonAct>().unwrap(), act);
         }

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BranchName, CommitSha, PrNumber, Receipt, RequestId, ReviewPlan, Role, Sha256Hex, Usd, Verdict,
+    BranchName, CommitSha, PrNumber, PullEvent, Receipt, RequestId, ReviewPlan, Role, Sha256Hex,
+    Usd, Verdict,
 };
 
 /// A typed hand-over.
@@ -57,6 +58,16 @@ pub enum HandOver {
         pr: PrNumber,
         /// The files in which it and the default branch differ.
         files: Vec<String>,
+    },
+    /// What others did to the pull request on its forge, for the Coder.
+    FromForge {
+        /// The pull request.
+        pr: PrNumber,
+        /// What.
+        news: Vec<PullEvent>,
+        /// Whether strangers wrote some of it.
+        #[serde(default = "yes")]
+        outside: bool,
     },
     /// What the Reviewer will judge by; nobody is called.
     ReviewPlan(Box<ReviewPlan>),
@@ -118,6 +129,8 @@ pub enum HandOverKind {
     ReadyForReview,
     /// [`HandOver::Conflict`].
     Conflict,
+    /// [`HandOver::FromForge`].
+    FromForge,
     /// [`HandOver::ReviewPlan`].
     ReviewPlan,
     /// [`HandOver::Verdict`].
@@ -141,6 +154,7 @@ impl HandOver {
             HandOver::Answer { .. } => HandOverKind::Answer,
             HandOver::ReadyForReview { .. } => HandOverKind::ReadyForReview,
             HandOver::Conflict { .. } => HandOverKind::Conflict,
+            HandOver::FromForge { .. } => HandOverKind::FromForge,
             HandOver::ReviewPlan(_) => HandOverKind::ReviewPlan,
             HandOver::Verdict { .. } => HandOverKind::Verdict,
             HandOver::Retrospective(_) => HandOverKind::Retrospective,
@@ -154,7 +168,9 @@ impl HandOver {
     #[must_use]
     pub const fn to(&self) -> Option<Role> {
         match self {
-            HandOver::Task(_) | HandOver::Conflict { .. } => Some(Role::Coder),
+            HandOver::Task(_) | HandOver::Conflict { .. } | HandOver::FromForge { .. } => {
+                Some(Role::Coder)
+            }
             HandOver::Design { .. } => Some(Role::Pm),
             HandOver::Question { to, .. } | HandOver::Answer { to, .. } => Some(*to),
             HandOver::ReadyForReview { .. } => Some(Role::Reviewer),

@@ -21,6 +21,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ),
     ("agent.draft", "a line of a person's draft is kept"),
     (
+        "agent.forge-news",
+        "what others did on the forge is told in the thread",
+    ),
+    (
         "agent.land",
         "knowledge goes to the default branch without a pull request",
     ),

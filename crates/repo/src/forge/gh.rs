@@ -78,7 +78,7 @@ impl Address {
 #[derive(Debug, Default)]
 pub(super) struct Request<'a> {
     pub method: &'a str,
-    /// Below `repos/<owner>/<name>/`.
+    /// Below `repos/<owner>/<name>/`, unless it begins with a stroke.
     pub path: String,
     pub body: Option<Value>,
     pub accept: Option<&'a str>,
@@ -121,7 +121,12 @@ impl Answer {
         self.blocked(block::in_words(self.status, &self.said()), number)
     }
 
-    fn blocked(&self, block: MergeBlock, number: String) -> Error {
+    /// Whether it is a no to more requests for now.
+    pub(crate) fn is_limit(&self) -> bool {
+        block::in_words(self.status, &self.said()) == MergeBlock::RateLimited
+    }
+
+    pub(crate) fn blocked(&self, block: MergeBlock, number: String) -> Error {
         Error::Blocked {
             number,
             block,
@@ -213,7 +218,10 @@ pub(super) async fn send(
     cancel: &CancellationToken,
 ) -> Result<Answer> {
     let Address { host, owner, name } = address;
-    let path = format!("repos/{owner}/{name}/{}", request.path);
+    let path = match request.path.strip_prefix('/') {
+        Some(whole) => whole.to_owned(),
+        None => format!("repos/{owner}/{name}/{}", request.path),
+    };
     let mut args: Vec<OsString> = ["api", "--include", "--hostname", host, "--method"]
         .into_iter()
         .chain([request.method, &path])

@@ -1,6 +1,7 @@
 //! Pull requests on GitHub. Each call looks before it acts, and looks again
 //! when an answer was lost, so that a repeat never does a thing twice.
 
+mod look;
 mod merge;
 
 use butler_protocol::{BranchName, PrNumber, fault};
@@ -43,11 +44,15 @@ impl GitHubForge {
         if changing {
             fault("forge.before-request");
         }
-        let answer = send(self.repo.git().settings(), &self.address, request, cancel).await;
+        let answer = self.plain(request, cancel).await;
         if changing {
             fault("forge.after-request");
         }
         answer
+    }
+
+    async fn plain(&self, request: Request<'_>, cancel: &CancellationToken) -> Result<Answer> {
+        send(self.repo.git().settings(), &self.address, request, cancel).await
     }
 
     /// Asks for a change once.
@@ -215,6 +220,28 @@ impl GitHubForge {
         comment: &NewComment,
         cancel: &CancellationToken,
     ) -> Result<Comment> {
+        self.say(number, None, comment, cancel).await
+    }
+
+    /// Answers where it stands; what stands on no line is answered below all of it.
+    pub(crate) async fn reply(
+        &self,
+        number: PrNumber,
+        to: &str,
+        comment: &NewComment,
+        cancel: &CancellationToken,
+    ) -> Result<Comment> {
+        let line = to.strip_prefix("line-").and_then(|to| to.parse().ok());
+        self.say(number, line, comment, cancel).await
+    }
+
+    async fn say(
+        &self,
+        number: PrNumber,
+        to: Option<u64>,
+        comment: &NewComment,
+        cancel: &CancellationToken,
+    ) -> Result<Comment> {
         for attempt in 0..ATTEMPTS {
             let there = self.comments(number, cancel).await?;
             let mine = |c: &Comment| c.key.as_deref() == Some(comment.key.as_str());
@@ -222,9 +249,10 @@ impl GitHubForge {
                 return Ok(said);
             }
             let body = wire::marked(&comment.author, &comment.body, &comment.key);
-            let (place, body) = match &comment.place {
-                None => ("issues", json!({ "body": body })),
-                Some(place) => {
+            let (place, body) = match (&comment.place, to) {
+                (None, None) => ("issues", json!({ "body": body })),
+                (_, Some(to)) => ("pulls", json!({ "body": body, "in_reply_to": to })),
+                (Some(place), None) => {
                     let head = self.one(number, cancel).await?.0.head;
                     let body = json!({
                         "body": body,

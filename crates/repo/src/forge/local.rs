@@ -5,16 +5,18 @@
 
 mod merge;
 
+use std::{collections::BTreeMap, path::PathBuf};
+
 use butler_protocol::{BranchName, CommitSha, PrNumber};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Check, Comment, Edit, MergeAgain, NewComment, NewPull, PullRequest, PullState,
+    Check, Comment, Edit, MergeAgain, NewComment, NewPull, PullNow, PullRequest, PullState,
     store::{self, Kept, Stored},
 };
 use crate::{
     Error, Repo, Result,
-    commits::diff,
+    commits::{diff, squash},
     refs::push::{Pushed, jitter},
     worktree::name,
 };
@@ -242,6 +244,59 @@ impl LocalForge {
     ) -> Result<Vec<Check>> {
         self.view(number, cancel).await?;
         Ok(Vec::new())
+    }
+
+    /// Whoever reaches a bare remote pushes to it; nobody speaks there but us.
+    #[expect(clippy::unused_async, reason = "the other kind asks")]
+    pub(crate) async fn glance(
+        &self,
+        _watched: &[PrNumber],
+        _cancel: &CancellationToken,
+    ) -> Result<Option<BTreeMap<PrNumber, String>>> {
+        Ok(None)
+    }
+
+    #[expect(clippy::unused_async, reason = "the other kind asks")]
+    pub(crate) async fn look(
+        &self,
+        _numbers: &[PrNumber],
+        _cancel: &CancellationToken,
+    ) -> Result<Vec<PullNow>> {
+        Ok(Vec::new())
+    }
+
+    #[expect(clippy::unused_async, reason = "the other kind asks")]
+    pub(crate) async fn may_write(
+        &self,
+        _login: &str,
+        _cancel: &CancellationToken,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
+    pub(crate) async fn conflict_files(
+        &self,
+        head: &CommitSha,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<PathBuf>> {
+        let base = self.repo.default_ref();
+        squash::conflicts(&self.repo, &base, head.as_str(), cancel).await
+    }
+
+    #[expect(clippy::unused_async, reason = "the other kind asks")]
+    pub(crate) async fn check_log(&self, _job: u64, _cancel: &CancellationToken) -> Result<String> {
+        Ok(String::new())
+    }
+
+    /// There is one list of comments.
+    pub(crate) async fn reply(
+        &self,
+        number: PrNumber,
+        _to: &str,
+        comment: &NewComment,
+        cancel: &CancellationToken,
+    ) -> Result<Comment> {
+        self.comment(number, comment, cancel).await
     }
 
     pub(crate) async fn merge_again(

@@ -43,6 +43,11 @@ pub(crate) fn marked(author: &Author, body: &str, key: &str) -> String {
     format!("{body}\n\n{MARK}{role}:{key} -->")
 }
 
+/// Whether a text has such a mark.
+pub(crate) fn has_mark(body: &str) -> bool {
+    written(&Value::Null, body).2.is_some()
+}
+
 /// A text without its mark, who wrote it, and the key in the mark.
 pub(crate) fn written(json: &Value, body: &str) -> (String, Author, Option<String>) {
     let (body, mark) = match body.rsplit_once(MARK) {

@@ -72,6 +72,30 @@ impl Worktree {
         })
     }
 
+    /// Puts our work on top of what others pushed to this branch, as last fetched.
+    /// Whether there was anything.
+    ///
+    /// # Errors
+    /// As for [`Worktree::push`]; nothing is changed then.
+    pub async fn take_over(&self, cancel: &CancellationToken) -> Result<bool> {
+        let theirs = self.repo().tracking_ref(&self.branch);
+        let Some(tip) = self.repo().resolve(&theirs).await? else {
+            return Ok(false);
+        };
+        let known = self
+            .git()
+            .call(["merge-base", "--is-ancestor", tip.as_str(), "HEAD"])
+            .accept(&[0, 1])
+            .run(cancel)
+            .await?;
+        if known.code == 0 || self.was_rebased_from(&tip, cancel).await? {
+            return Ok(false);
+        }
+        let writer = self.writer(cancel).await?;
+        self.rebase_on(&theirs, &writer, cancel).await?;
+        Ok(true)
+    }
+
     /// A branch that was on the remote and is gone was deleted by somebody, who
     /// meant it: it is not put there again.
     async fn not_deleted(&self, cancel: &CancellationToken) -> Result<()> {

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use butler_repo::{
-    Author, CheckState, Edit, Error, Forge, Git, PullEvent, PullState, Repo, Seen, Settings,
-    Worktree, news,
-};
+use butler_protocol::{PullEvent, Reviewed};
+use butler_repo::{Edit, Error, Forge, Git, Repo, Settings, Worktree, news};
 use butler_testkit::{GitHub, PersonComment, ScratchRepo};
 
 use crate::{
@@ -16,7 +14,6 @@ use crate::{
 struct Stage {
     scratch: ScratchRepo,
     github: GitHub,
-    repo: Repo,
     forge: Forge,
     worktree: Worktree,
 }
@@ -56,7 +53,6 @@ async fn stage() -> Option<Stage> {
     Some(Stage {
         scratch,
         github,
-        repo,
         forge,
         worktree,
     })
@@ -133,54 +129,95 @@ async fn a_lost_answer_never_makes_a_second_one() {
     );
 }
 
+/// Everything that others can do to a pull request is seen by two requests, and by one
+/// when nothing happened.
 #[tokio::test(flavor = "multi_thread")]
-async fn people_and_red_checks_are_news() {
+async fn what_others_do_is_news() {
     let Some(stage) = stage().await else { return };
     let Stage {
         github,
         forge,
         worktree,
-        repo,
         ..
     } = &stage;
     deliver(worktree, "hello.txt", "hello\n").await;
-    assert!(
-        matches!(Forge::of(repo), Ok(chosen) if chosen.list(true, &go()).await.unwrap().is_empty())
-    );
     let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
+    let one = [opened.number];
+    let standing = forge.glance(&one, &go()).await.unwrap().unwrap();
+    let first = forge.look(&one, &go()).await.unwrap().remove(0);
+    let (seen, none) = news(None, &first);
+    assert_eq!(none, []);
     forge
         .comment(opened.number, &remark("ours", None), &go())
         .await
         .unwrap();
-    github.say(PersonComment {
+    let person = |login, body| PersonComment {
         number: 1,
-        login: "ana",
-        body: "Why?",
-    });
-    github.check(opened.head.as_str(), "test", "failure");
-    github.check(opened.head.as_str(), "lint", "success");
-    let viewed = forge.view(opened.number, &go()).await.unwrap();
-    let checks = forge.checks(opened.number, &go()).await.unwrap();
-    assert_eq!(checks.len(), 2);
-    let mut seen = Seen::default();
-    let first = news(&mut seen, &viewed, &checks);
-    let [PullEvent::Comment(comment), PullEvent::CheckFailed(check)] = first.as_slice() else {
-        panic!("{first:?}");
+        login,
+        body,
     };
+    github.say(person("ana", "Why?"));
+    let line = github.say_at(person("ben", "Here?"), "hello.txt", 1);
+    github.review(person("ana", ""), "CHANGES_REQUESTED");
+    let log = "2026-01-02T03:04:05.1234567Z not ok 1 - greets\n";
+    github.check_with_log(opened.head.as_str(), "test", "failure", log);
+    github.check(opened.head.as_str(), "lint", "success");
+    let main = stage.scratch.remote_git(&["rev-parse", "main"]);
+    github.check(&main, "test", "failure");
+    let moved = forge.glance(&one, &go()).await.unwrap().unwrap();
+    assert_ne!(moved, standing);
+    let before = github.requests();
+    assert_eq!(forge.glance(&one, &go()).await.unwrap().unwrap(), moved);
+    assert_eq!(github.requests(), before + 1);
+    let now = forge.look(&one, &go()).await.unwrap().remove(0);
+    let (seen, told) = news(Some(&seen), &now);
+    let [
+        PullEvent::Said(note),
+        PullEvent::Said(review),
+        PullEvent::Said(at),
+        PullEvent::CheckFailed(red),
+    ] = told.as_slice()
+    else {
+        panic!("{told:?}");
+    };
+    assert_eq!((note.by.as_str(), note.text.as_str()), ("ana", "Why?"));
+    assert_eq!(review.review, Some(Reviewed::ChangesRequested));
+    assert_eq!(at.place.as_deref(), Some("hello.txt:1"));
+    assert!(red.on_base && red.name == "test");
+    let job = now
+        .checks
+        .iter()
+        .find_map(|check| check.job.filter(|_| check.name == "test"));
+    let why = forge.check_log(job.unwrap(), &go()).await.unwrap();
+    assert_eq!(why, "not ok 1 - greets");
+    assert!(forge.may_write("ana", &go()).await.unwrap());
+    assert!(!forge.may_write("ben", &go()).await.unwrap());
+    for _ in 0..2 {
+        let answer = remark("answer", None);
+        let answered = forge
+            .reply(opened.number, &at.id, &answer, &go())
+            .await
+            .unwrap();
+        assert_eq!(answered.place.unwrap().path, "hello.txt");
+    }
     assert_eq!(
-        (comment.author.clone(), comment.body.as_str()),
-        (Author::Person("ana".into()), "Why?")
+        github.answers(1, line).len(),
+        1,
+        "answered once, where it stands"
     );
-    assert_eq!(
-        (check.name.as_str(), check.state),
-        ("test", CheckState::Failed)
-    );
-    assert!(news(&mut seen, &viewed, &checks).is_empty());
-    let closed = forge.close(opened.number, &go()).await.unwrap();
-    assert_eq!(
-        news(&mut seen, &closed, &[]),
-        [PullEvent::Ended(PullState::Closed)]
-    );
+    let theirs = github.push_to(1, "hello.txt", "hello there\n", "ana");
+    github.close(1, true);
+    let now = forge.look(&one, &go()).await.unwrap().remove(0);
+    let (_, told) = news(Some(&seen), &now);
+    let [
+        PullEvent::Pushed { by, .. },
+        PullEvent::Closed { by: closer },
+    ] = told.as_slice()
+    else {
+        panic!("{told:?}");
+    };
+    assert_eq!((by.as_str(), closer.as_str()), ("ana", "ana"));
+    assert_eq!(github.head(1), theirs);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -80,6 +80,7 @@ impl Edge for HubEdge {
                 worker.edge.merge_wait = None;
                 worker.mind_merge();
             }
+            Beside::PullTold(news) => worker.told_forge_news(news).await?,
             Beside::Queued(told) => {
                 let context = worker.edge.context.clone();
                 worker.start(queue::wait(context, *told, worker.work.clone()));
@@ -142,7 +143,7 @@ impl Edge for HubEdge {
         let chosen = entries.iter();
         let chosen = chosen.filter_map(|entry| decision_log::of_record(&entry.record, entry.at_ms));
         decision_log::keep(&worker.edge.choices, &chosen.collect::<Vec<_>>());
-        worker.edge.joined = true;
+        worker.edge.joined |= entries.iter().any(|entry| super::is_work(&entry.record));
         for entry in &entries {
             worker.tell_fallback(&entry.record);
         }

@@ -42,6 +42,7 @@ impl Worker {
                 all.extend(
                     joining::change(&self.edge.context, hand_over.as_deref(), &self.work).await,
                 );
+                all.extend(models::outside_note(&heard, hand_over.as_deref()));
                 self.void_offers(&heard);
                 let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
                 if let Some(body) = hand_over {
@@ -107,6 +108,10 @@ impl Worker {
             }
             Mail::Act { asked, ack } => {
                 self.act(*asked, ack).await?;
+                None
+            }
+            Mail::FromForge(from) => {
+                self.hear_forge(*from).await?;
                 None
             }
             Mail::Stop(stop) => {

@@ -7,11 +7,12 @@ use super::Worker;
 use crate::{
     AgentError,
     decide::{
-        blocked_merge,
+        blocked_merge, from_forge,
         person_actions::{self, Asked},
     },
     listen::intake::Ack,
     thread::driver::Done,
+    upkeep::pull_watch::FromForge,
 };
 
 impl Worker {
@@ -20,7 +21,7 @@ impl Worker {
         match asked.what {
             PersonAct::Hold => self.withdraw_merge().await?,
             PersonAct::TryAgain => self.end_wait(),
-            PersonAct::Merge | PersonAct::Archive | PersonAct::Undo(_) => {}
+            PersonAct::Merge | PersonAct::Archive | PersonAct::Undo(_) | PersonAct::TakeUp(_) => {}
         }
         let cancel = self.edge.process.clone();
         // A person's own act; a stop comes behind it, and must not hold up its answer.
@@ -70,6 +71,43 @@ impl Worker {
             .await;
             Done::Nothing
         });
+        Ok(())
+    }
+
+    /// What others did on the forge: in the log first, then told.
+    pub(super) async fn hear_forge(&mut self, from: FromForge) -> Result<(), AgentError> {
+        let FromForge {
+            seen,
+            news,
+            written,
+        } = from;
+        let seen = Box::new(seen);
+        self.write(vec![Record::PullSeen { seen, news }]).await?;
+        // Whoever looks is only told that it need not look again.
+        let _ = written.send(());
+        self.tell_forge_news();
+        Ok(())
+    }
+
+    /// Tells what was not told yet, one after the other.
+    pub(super) fn tell_forge_news(&mut self) {
+        let untold = !self.edge.context.facts().pulls.untold().is_empty();
+        if !untold || self.edge.telling {
+            return;
+        }
+        self.edge.telling = true;
+        // Nobody of this thread said it; a stop must not hold it up.
+        let mut context = self.edge.context.clone();
+        context.poster.heard = None;
+        let cancel = self.edge.process.clone();
+        self.start(from_forge::tell(context, cancel));
+    }
+
+    /// So many of the news are told.
+    pub(super) async fn told_forge_news(&mut self, news: u32) -> Result<(), AgentError> {
+        self.edge.telling = false;
+        self.write(vec![Record::PullTold { news }]).await?;
+        self.tell_forge_news();
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The time line of a thread: where a person looks when they wonder "what is it
 //! doing" or "why did it do that". Inputs and outputs are folded away.
 
-use butler_protocol::{Ending, HandOver, Receipt, Role, ThreadId, Waiting};
+use butler_protocol::{Ending, HandOver, Receipt, Role, ThreadId, Waiting, count_of};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -301,6 +301,9 @@ fn hand_over(index: usize, body: &HandOver, names: &Names) -> Markup {
             @if let Some(receipt) = receipt { (checks(receipt)) }
         },
         HandOver::Conflict { files, .. } => html! { p { "conflict in " (files.join(", ")) } },
+        HandOver::FromForge { pr, news, .. } => {
+            html! { p { (count_of(news.len(), "thing")) " happened to " (pr.to_string()) } }
+        }
         HandOver::ReviewPlan(review) => plan::review(review),
         HandOver::Verdict { verdict, .. } => plan::verdict(verdict),
         HandOver::Retrospective(look_back) => plan::look_back(look_back),

@@ -12,7 +12,7 @@ use super::{
     },
     ATTEMPTS, GitHubForge,
 };
-use crate::{Error, Result, commits::squash, refs::push::jitter};
+use crate::{Error, Result, refs::push::jitter};
 
 impl GitHubForge {
     pub(crate) async fn merge(
@@ -137,9 +137,7 @@ impl GitHubForge {
 
     /// The error for a pull request that does not merge, with its files.
     async fn conflict(&self, pull: &PullRequest, cancel: &CancellationToken) -> Result<Error> {
-        self.repo.fetch(cancel).await?;
-        let base = self.repo.default_ref();
-        let files = squash::conflicts(&self.repo, &base, pull.head.as_str(), cancel).await?;
+        let files = self.conflict_files(&pull.head, cancel).await?;
         Ok(Error::Conflict {
             ours: pull.branch.to_string(),
             theirs: pull.base.to_string(),
