@@ -9,25 +9,12 @@ use serde_json::Value;
 
 use crate::{
     chaos,
+    deciding::no_gh,
     said::{ended, texts},
     team::{Team, says},
 };
 
 const STORY: &str = include_str!("scenarios/forge_news.yaml");
-
-/// Whether gh is missing; in CI it must not be.
-fn no_gh() -> bool {
-    let missing = std::process::Command::new("gh")
-        .arg("--version")
-        .output()
-        .is_err();
-    if missing {
-        let needed = std::env::var_os("CODEBUTLER_REQUIRE_GH").is_some();
-        assert!(!needed, "gh is required here");
-        eprintln!("SKIPPED: gh is not installed");
-    }
-    missing
-}
 
 fn times(thread: &Value, words: &str) -> usize {
     let said = texts(thread);
@@ -78,6 +65,7 @@ fn person<'a>(login: &'a str, body: &'a str) -> PersonComment<'a> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_comment_is_seen_to_and_answered_where_it_stands() {
     if no_gh() {
+        eprintln!("SKIPPED: gh is not installed");
         return;
     }
     let (team, github, root, killed) = waiting("lead/agent.after-forge-news").await;
@@ -110,6 +98,7 @@ async fn a_comment_is_seen_to_and_answered_where_it_stands() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn red_checks_are_repaired_twice_and_then_a_person_is_asked() {
     if no_gh() {
+        eprintln!("SKIPPED: gh is not installed");
         return;
     }
     let (team, github, root, killed) = waiting("lead/agent.before-forge-news").await;
@@ -148,6 +137,7 @@ async fn red_checks_are_repaired_twice_and_then_a_person_is_asked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_merge_by_hand_ends_the_thread() {
     if no_gh() {
+        eprintln!("SKIPPED: gh is not installed");
         return;
     }
     let (team, github, root, killed) = waiting("lead/agent.after-forge-news").await;
@@ -179,6 +169,7 @@ async fn a_merge_by_hand_ends_the_thread() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_closing_by_hand_is_told_and_a_reopened_one_goes_on() {
     if no_gh() {
+        eprintln!("SKIPPED: gh is not installed");
         return;
     }
     let (team, github, root, killed) = waiting("lead/agent.before-forge-news").await;
@@ -208,6 +199,7 @@ async fn a_closing_by_hand_is_told_and_a_reopened_one_goes_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_somebody_pushed_is_taken_over() {
     if no_gh() {
+        eprintln!("SKIPPED: gh is not installed");
         return;
     }
     let (team, github, root, killed) = waiting("lead/agent.after-forge-news").await;
@@ -229,6 +221,7 @@ async fn what_somebody_pushed_is_taken_over() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_conflict_that_github_sees_is_settled() {
     if no_gh() {
+        eprintln!("SKIPPED: gh is not installed");
         return;
     }
     let (team, github, root, killed) = waiting("lead/agent.before-forge-news").await;
@@ -258,6 +251,7 @@ async fn a_conflict_that_github_sees_is_settled() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forge_that_does_not_answer_is_told_once_and_nothing_is_lost() {
     if no_gh() {
+        eprintln!("SKIPPED: gh is not installed");
         return;
     }
     let (team, github, root, killed) = waiting("lead/agent.after-forge-news").await;
