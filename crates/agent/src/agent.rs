@@ -12,6 +12,7 @@ use butler_sandbox::Sandbox;
 
 use crate::{
     AgentConfig, Rules,
+    develop::runner::Develop,
     listen::pause::Pause,
     tell::poster::Poster,
     thread::{prepare::Preparations, slots::Slots},
@@ -48,6 +49,8 @@ pub(crate) struct Agent {
     pub playbook_cache: PlaybookCache,
     /// Worktrees that are being made ready.
     pub preparations: Preparations,
+    /// Runs over the roadmap.
+    pub develop: Develop,
 }
 
 impl Agent {

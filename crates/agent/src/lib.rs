@@ -16,6 +16,7 @@
 mod agent;
 mod config;
 mod decide;
+mod develop;
 mod error;
 pub mod exec;
 mod listen;

@@ -45,7 +45,7 @@ pub use memory::prune::{Evidence, Pruning, ThreadUse, idle_threads, learnings_in
 pub use memory::{FILE_BUDGET_TOKENS, Memory, MemoryError};
 pub use problem::Problem;
 pub use prompt::{Extras, Profile, RepoRules, Sources, prompt, prompt_with};
-pub use shortcut::Shortcut;
+pub use shortcut::{ONE_ITEM, Shortcut};
 
 pub(crate) use markdown::section::without_section;
 pub use memory::route::Topic;

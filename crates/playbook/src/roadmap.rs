@@ -48,6 +48,13 @@ impl Roadmap {
         self.items.iter().find(|item| item.number == number)
     }
 
+    /// What stands in the file about an item, its heading included.
+    #[must_use]
+    pub fn words_of(&self, number: u32) -> Option<&str> {
+        let item = self.item(number)?;
+        Some(self.text[item.section.clone()].trim_end())
+    }
+
     /// Pending items whose dependencies are all done, as the file orders them.
     #[must_use]
     pub fn ready(&self) -> Vec<&Item> {

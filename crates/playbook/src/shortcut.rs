@@ -11,6 +11,9 @@ use butler_protocol::{Complexity, Plan, PlanStep, Role};
 
 use crate::{Captures, Intent, MenuItem, Playbook, Skill, Workflow};
 
+/// The workflow that builds one item of the roadmap.
+pub const ONE_ITEM: &str = "roadmap-implement";
+
 /// What is to be done about a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shortcut {
@@ -113,6 +116,21 @@ impl Playbook {
                     missing.0.first().map_or("name", String::as_str)
                 )),
             },
+        }
+    }
+
+    /// Which item of the roadmap these words ask for; without a number, the next one.
+    /// Nothing when they ask for none.
+    #[must_use]
+    pub fn item_asked(&self, message: &str) -> Option<Option<u32>> {
+        match self.intent(message) {
+            Intent::Workflow { workflow, captures } if workflow.name == ONE_ITEM => {
+                match captures.get("number") {
+                    None => Some(None),
+                    Some(number) => number.trim().trim_start_matches('#').parse().ok().map(Some),
+                }
+            }
+            _ => None,
         }
     }
 

@@ -23,7 +23,7 @@ use crate::{
 const BEHIND_THE_PLAN: [&str; 4] = ["Write", "Edit", "Bash", "RunChecks"];
 
 /// Visible, but within the activation's own thread and branch.
-const AT_HOME: [&str; 10] = [
+const AT_HOME: [&str; 11] = [
     "SendMessage",
     "AskUser",
     "HandOver",
@@ -33,6 +33,7 @@ const AT_HOME: [&str; 10] = [
     "ProposeLearnings",
     "ProposeMerge",
     "ChangeRoadmap",
+    "Develop",
     "Checklist",
 ];
 

@@ -101,6 +101,7 @@ const TABLE: &[Row] = &[
     ("HandOver",          [YES,           YES,      YES,           YES,        YES,    YES]),
     ("ProposePlan",       [YES,           NO,       NO,            NO,         NO,     NO]),
     ("ChangeRoadmap",     [YES,           NO,       NO,            NO,         NO,     NO]),
+    ("Develop",           [YES,           NO,       NO,            NO,         NO,     NO]),
     ("ProposeLearnings",  [NO,            NO,       NO,            NO,         NO,     YES]),
     ("ProposeMerge",      [NO,            NO,       NO,            NO,         NO,     YES]),
     ("Research",          [YES,           YES,      YES,           NO,         YES,    YES]),

@@ -3,7 +3,7 @@
 
 /// Tools after which people or other roles have been told: a text that follows
 /// one of them is not posted again.
-pub(crate) const SPEAKING: [&str; 7] = [
+pub(crate) const SPEAKING: [&str; 8] = [
     "SendMessage",
     "AskUser",
     "HandOver",
@@ -11,6 +11,7 @@ pub(crate) const SPEAKING: [&str; 7] = [
     "ProposeLearnings",
     "ProposeMerge",
     "ChangeRoadmap",
+    "Develop",
 ];
 
 /// Tools whose results carry text from outside the team.

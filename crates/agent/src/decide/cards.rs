@@ -6,7 +6,7 @@ use butler_protocol::{
 };
 use butler_slack::SlackError;
 
-use crate::thread::context::ThreadContext;
+use crate::{develop::unattended, tell::joining, thread::context::ThreadContext};
 
 /// What a card asks.
 pub(crate) struct NewCard {
@@ -47,11 +47,17 @@ pub(crate) async fn post(
 ) -> Result<Record, SlackError> {
     let poster = &context.poster;
     let sha256 = new.subject.sha256();
+    let messages = poster.web.replies(&context.thread).await?;
+    let mut people = joining::people(&messages);
+    let started = unattended::started(context, &messages).await?;
+    // Who started the run started its items, without a word in their threads.
+    people.extend(started.iter().map(|(_, run)| run.person.clone()));
+    people.dedup();
     let body = CardBody {
-        unattended: false,
+        unattended: unattended::holds(context, started.as_ref(), &new.subject).await,
         subject: new.subject.clone(),
         remarks: new.remarks,
-        people: poster.people(&context.thread).await?,
+        people,
         allowed: context.agent.rules().access.allowed.clone(),
         language: context.agent.rules().reply_language.clone(),
     };

@@ -22,6 +22,7 @@ use crate::{
         knowledge::{self, Written},
         outcomes,
     },
+    develop::item,
     tell::{bill::Bill, render, report, thread_journal, thread_logs, thread_page},
     thread::context::{ThreadContext, request_nth},
     upkeep::{history, overlap, pull_news},
@@ -41,7 +42,9 @@ pub(crate) async fn merge(
         return Ok(ToolOutcome::ok(text).then(Then::End));
     }
     let accepted = accepted(context, &subject);
-    let (merged, written) = match land(context, order, &subject, &accepted, cancel).await {
+    let item = item::of_thread(context).await?;
+    let landed = land(context, order, &subject, (&accepted, item), cancel).await;
+    let (merged, written) = match landed {
         Ok(landed) => landed,
         Err(AgentError::Repo(error @ Error::HeadMoved { .. })) => {
             return Ok(ToolOutcome::error(format!(
@@ -50,6 +53,10 @@ pub(crate) async fn merge(
             )));
         }
         Err(AgentError::Repo(Error::Conflict { files, .. })) if !subject.knowledge => {
+            if item.is_some() {
+                // The roadmap is ours to write: it is nothing for the Coder to settle.
+                unmark(context, order, cancel).await?;
+            }
             return settle(context, order, &subject, &files).await;
         }
         Err(AgentError::Repo(error)) if !matches!(error, Error::Cancelled { .. }) => {
@@ -102,6 +109,12 @@ pub(crate) async fn finish(
         // What was on it is on the default branch already.
         let repo = &context.agent.repo;
         let _ = repo.remove_knowledge(&context.thread, cancel).await;
+    }
+    let item = item::of_thread(context).await?;
+    if let Some(number) = item.filter(|_| !subject.knowledge) {
+        let branch = branch(context, subject, cancel).await;
+        let key = order.request.as_str();
+        item::see_done(context, number, (&branch, key), cancel).await;
     }
     fault("agent.before-clean-up");
     let gone = clean_up(context, subject, cancel).await?;
@@ -198,7 +211,7 @@ async fn land(
     context: &ThreadContext,
     order: &Order,
     subject: &MergeSubject,
-    accepted: &[Proposal],
+    (accepted, item): (&[Proposal], Option<u32>),
     cancel: &CancellationToken,
 ) -> Result<(CommitSha, Written), AgentError> {
     let forge = &context.agent.forge;
@@ -215,20 +228,57 @@ async fn land(
         body: Some(subject.description.clone()),
     };
     forge.edit(subject.pr, &words, cancel).await?;
-    let (head, written) = remember(context, order, subject, accepted, cancel).await?;
-    Ok((forge.merge(subject.pr, &head, cancel).await?, written))
+    let (head, written) = remember(context, order, subject, (accepted, item), cancel).await?;
+    match forge.merge(subject.pr, &head, cancel).await {
+        Err(Error::Conflict { files, .. }) if item::only_roadmap(&files) => {
+            let head = unmark(context, order, cancel).await?.unwrap_or(head);
+            Ok((forge.merge(subject.pr, &head, cancel).await?, written))
+        }
+        merged => Ok((merged?, written)),
+    }
+}
+
+/// The branch without its line in the roadmap, where that does not go together with
+/// the default branch; nothing where nobody may write there now.
+async fn unmark(
+    context: &ThreadContext,
+    order: &Order,
+    cancel: &CancellationToken,
+) -> Result<Option<CommitSha>, AgentError> {
+    let Some(worktree) = context.agent.repo.find(&context.thread).await? else {
+        return Ok(None);
+    };
+    let Some(_lock) = worktree.try_lock()? else {
+        return Ok(None);
+    };
+    item::unmark(context, &worktree, cancel).await?;
+    let key = format!("{}-unmarked", order.request);
+    let message = "roadmap: said on the default branch instead";
+    let head = knowledge::publish(context, &worktree, message, &key, cancel).await?;
+    Ok(Some(head))
+}
+
+/// The name of the branch that is merged, as the roadmap keeps it.
+async fn branch(
+    context: &ThreadContext,
+    subject: &MergeSubject,
+    cancel: &CancellationToken,
+) -> String {
+    let pull = context.agent.forge.view(subject.pr, cancel).await;
+    pull.map_or_else(|_| "—".to_owned(), |pull| pull.branch.to_string())
 }
 
 async fn remember(
     context: &ThreadContext,
     order: &Order,
     subject: &MergeSubject,
-    accepted: &[Proposal],
+    (accepted, item): (&[Proposal], Option<u32>),
     cancel: &CancellationToken,
 ) -> Result<(CommitSha, Written), AgentError> {
     let as_reviewed = (subject.head.clone(), Written::default());
     let journal = context.agent.rules().journal_in_pull && !subject.knowledge;
-    if accepted.is_empty() && !journal {
+    let item = item.filter(|_| !subject.knowledge);
+    if accepted.is_empty() && !journal && item.is_none() {
         return Ok(as_reviewed);
     }
     let Some(worktree) = context.agent.repo.find(&context.thread).await? else {
@@ -245,6 +295,9 @@ async fn remember(
     let written = knowledge::write_all(&worktree.path, accepted)?;
     if journal {
         keep_page(context, &worktree.path, subject, cancel).await?;
+    }
+    if let Some(number) = item {
+        item::mark_done(context, &worktree, number, cancel).await?;
     }
     fault("agent.before-remember");
     let message = "knowledge: what this thread taught";

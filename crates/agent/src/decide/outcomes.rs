@@ -12,6 +12,7 @@ use tracing::warn;
 use crate::{
     AgentError,
     decide::{merge, roadmap},
+    develop::orders,
     listen::buttons,
     thread::{context::ThreadContext, prepare},
     upkeep::pull_news,
@@ -58,6 +59,11 @@ pub(crate) async fn carry_out(
             let said = "does not want the roadmap changed like this; they may say why";
             Ok(until_they_speak(told(said, &person)))
         }
+        (DecisionKind::Develop, Choice::Reject) => {
+            let said = "does not want the run started like this; they may say why";
+            Ok(until_they_speak(told(said, &person)))
+        }
+        (DecisionKind::Develop, _) => Ok(orders::started(context)),
         (DecisionKind::Merge, Choice::Merge) => merge::merge(context, order, &asked, cancel).await,
         (DecisionKind::Merge, Choice::Close) => close(context, order, &asked, cancel).await,
         (DecisionKind::Merge, _) => {

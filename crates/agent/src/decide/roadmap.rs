@@ -7,9 +7,10 @@ use butler_repo::OneFile;
 use butler_turn::{Asked, Order};
 use tokio_util::sync::CancellationToken;
 
-use crate::{AgentError, tell::render, thread::context::ThreadContext};
+use crate::{AgentError, agent::Agent, tell::render, thread::context::ThreadContext};
 
-const FILE: &str = "roadmap.md";
+/// Its name below `.codebutler/`.
+pub(crate) const FILE: &str = "roadmap.md";
 
 /// What a repository without a roadmap begins with.
 const NEW: &str = "# Roadmap\n";
@@ -19,7 +20,12 @@ pub(crate) async fn now(
     context: &ThreadContext,
     cancel: &CancellationToken,
 ) -> Result<Roadmap, AgentError> {
-    let text = context.agent.repo.memory_file(FILE, cancel).await?;
+    of(&context.agent, cancel).await
+}
+
+/// The same without a thread.
+pub(crate) async fn of(agent: &Agent, cancel: &CancellationToken) -> Result<Roadmap, AgentError> {
+    let text = agent.repo.memory_file(FILE, cancel).await?;
     Ok(Roadmap::parse(text.unwrap_or_else(|| NEW.to_owned())))
 }
 

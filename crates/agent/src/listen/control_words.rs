@@ -9,6 +9,7 @@ use butler_turn::route::Command;
 use crate::{
     AgentError,
     agent::Agent,
+    develop::orders,
     tell::{
         bill::Bill,
         thread_logs::{self, RoleLog},
@@ -52,7 +53,10 @@ pub(crate) async fn obey(
             format!("{HELP}\n\n{}", agent.playbook().await.help())
         }
         // Only the PM is asked.
-        Command::Status => status(agent, &thread_logs::of_thread(agent, thread).await?),
+        Command::Status => match orders::status(agent, thread) {
+            Some(text) => text,
+            None => status(agent, &thread_logs::of_thread(agent, thread).await?),
+        },
         Command::Cost => cost(agent, &thread_logs::of_thread(agent, thread).await?),
         Command::Pause => {
             agent.pause.begin(by)?;

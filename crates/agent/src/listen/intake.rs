@@ -20,6 +20,7 @@ use crate::{
     AgentError,
     agent::Agent,
     decide::person_actions::Asked,
+    develop::orders,
     listen::{control_words, draft::Notes, drafting::Drafting, work_key::WorkKey},
     tell::render,
     upkeep::pull_watch::FromForge,
@@ -199,7 +200,10 @@ impl Intake {
         };
         let sorted = match &envelope.stamp {
             None => None,
-            Some(stamp) => self.by_stamp(&envelope, stamp).await?,
+            Some(stamp) => {
+                self.agent.develop.heard(stamp.kind);
+                self.by_stamp(&envelope, stamp).await?
+            }
         };
         match sorted {
             None => {
@@ -280,9 +284,11 @@ impl Intake {
         // A sign on something that was never ours is nobody's business.
         let answers =
             Duty::Front.is_of(self.agent.role()) && (by_word || self.has_begun(&thread).await?);
+        let of_run = orders::stop(&self.agent, &thread).await?;
         let stop = Stop {
             event: envelope.event_id(),
-            answer: answers.then(|| control_words::stopped(&by, &stamp.to, stamp.active)),
+            answer: of_run
+                .or_else(|| answers.then(|| control_words::stopped(&by, &stamp.to, stamp.active))),
             by,
             working: stamp.to.clone(),
             ack: None,
@@ -343,6 +349,12 @@ impl Intake {
             }
         }
         if to == Addressed::No || !self.is_allowed(&thread, &message, stamp).await? {
+            return Ok(None);
+        }
+        if author == Author::Ours
+            && stamp.from.is_none()
+            && orders::obey(&self.agent, &thread, &message).await?
+        {
             return Ok(None);
         }
         if let Addressed::Command(command) = to {

@@ -19,6 +19,7 @@ use tracing::{info, warn};
 use crate::{
     AgentConfig, AgentError,
     agent::Agent,
+    develop::runner::{self, Develop},
     listen::{
         intake::{Intake, Mail, Sorted},
         pause::Pause,
@@ -33,6 +34,9 @@ use crate::{
     },
     upkeep::{garbage, playbook_cache::PlaybookCache, pull_watch, rules_in_force::RulesInForce},
 };
+
+/// Mail of the runtime itself that waits to be delivered.
+const LETTERS: usize = 16;
 
 /// Works until cancelled. `ready` is called once the hub has said hello.
 ///
@@ -81,6 +85,11 @@ fn listen<'a>(
             let watch = pull_watch::watch(Arc::clone(&agent), found, life.child_token());
             tokio::spawn(watch)
         });
+        let (letters, mut for_threads) = mpsc::channel(LETTERS);
+        let developing = Duty::Front.is_of(agent.role()).then(|| {
+            let going = runner::keep_going(Arc::clone(&agent), letters, life.child_token());
+            tokio::spawn(going)
+        });
         let mut leave_by = None;
         loop {
             let leaving = agent.is_leaving();
@@ -98,6 +107,10 @@ fn listen<'a>(
                 Some((thread, from)) = from_forge.recv() => {
                     let mail = Mail::FromForge(Box::new(from));
                     workers.deliver(&WorkKey::thread(thread), 0, mail).await;
+                    continue;
+                }
+                Some((work_key, mail)) = for_threads.recv(), if !leaving => {
+                    workers.deliver(&work_key, 0, mail).await;
                     continue;
                 }
                 envelope = socket.next() => envelope,
@@ -124,7 +137,7 @@ fn listen<'a>(
         restart::note_leaving(&agent);
         life.cancel();
         agent.preparations.end().await;
-        for beside in tidying.into_iter().chain(watching) {
+        for beside in tidying.into_iter().chain(watching).chain(developing) {
             beside.abort();
             let _ = beside.await;
         }
@@ -169,6 +182,7 @@ async fn open_agent(
         began_ms: config.clock.now_ms(),
         playbook_cache: PlaybookCache::default(),
         preparations: Preparations::new(cancel.child_token()),
+        develop: Develop::default(),
         rules,
         config,
     })

@@ -2,9 +2,10 @@
 //! asked. Every post has a key made from the message, so a message that is
 //! delivered again starts nothing again.
 
-use butler_playbook::{Playbook, Shortcut};
+use butler_playbook::{ONE_ITEM, Playbook, Shortcut};
 use butler_protocol::{
-    CallId, EventId, HandOver, Idem, MessageTs, Plan, RequestId, Role, Speaker, Task, fault,
+    CallId, EventId, EventKind, HandOver, Idem, MessageTs, Plan, RequestId, Role, Speaker, Task,
+    fault,
 };
 use butler_slack::{Message, mrkdwn};
 use butler_turn::Heard;
@@ -13,6 +14,8 @@ use tracing::info;
 
 use crate::{
     AgentError,
+    decide::roadmap,
+    develop::item,
     listen::buttons,
     tell::render,
     thread::{context::ThreadContext, prepare},
@@ -54,6 +57,15 @@ pub(crate) async fn start(
         return Ok(Left::Message);
     }
     let playbook = context.agent.playbook().await;
+    // The runtime gives the item of a run; what it is called starts nothing else.
+    if let Some(EventKind::Item(number)) = heard.event.kind() {
+        let values = [format!("item {number}")];
+        let steps = playbook.shortcut_named(context.role(), ONE_ITEM, &values);
+        return Ok(match steps {
+            Ok(Shortcut::Own { note }) => Left::WithNote(Box::new(aside(heard, note))),
+            _ => Left::Message,
+        });
+    }
     let Some(ts) = &heard.ts else {
         return pressed(context, &playbook, heard).await;
     };
@@ -63,7 +75,10 @@ pub(crate) async fn start(
     };
     match shortcut {
         Shortcut::Open => Ok(Left::Message),
-        Shortcut::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
+        Shortcut::Own { note } => {
+            let note = with_item(context, &playbook, heard, note, cancel).await?;
+            Ok(Left::WithNote(Box::new(note)))
+        }
         Shortcut::PassOn { to, text } => {
             pass_on(context, idem(context, "skill", ts), to, text).await
         }
@@ -77,6 +92,29 @@ pub(crate) async fn start(
         }
         Shortcut::Build { plan } => build(context, heard, ts, *plan, cancel).await,
     }
+}
+
+/// The remark of a workflow. One that builds an item of the roadmap brings the item, and
+/// the log says from then on which one the thread builds.
+async fn with_item(
+    context: &ThreadContext,
+    playbook: &Playbook,
+    heard: &Heard,
+    note: String,
+    cancel: &CancellationToken,
+) -> Result<Heard, AgentError> {
+    if playbook.item_asked(&heard.text).is_none() {
+        return Ok(aside(heard, note));
+    }
+    let roadmap = roadmap::now(context, cancel).await?;
+    let Some((number, text)) = item::asked(playbook, &heard.text, &roadmap) else {
+        return Ok(aside(heard, note));
+    };
+    let mut aside = aside(heard, format!("{note}\n\n{text}"));
+    if let Some(number) = number {
+        aside.event = EventId::item(number, heard.event.as_str());
+    }
+    Ok(aside)
 }
 
 /// A remark of the runtime beside a message.

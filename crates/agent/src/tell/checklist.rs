@@ -14,7 +14,7 @@ use butler_turn::{Progress, Sign};
 use tokio::{sync::watch, task::JoinHandle};
 use tracing::{debug, warn};
 
-use crate::tell::poster::Poster;
+use crate::{develop::message, tell::poster::Poster};
 
 /// Slack takes about one edit a second in a channel, for all threads together.
 const GAP: Duration = Duration::from_secs(3);
@@ -41,9 +41,10 @@ pub(crate) struct Wanted {
     pub(crate) records: Arc<Mutex<Vec<Record>>>,
 }
 
-/// Whether a post is the checklist: a picture of the work, no part of it.
+/// Whether a post is the checklist, or the message of a run: a picture of the work, no
+/// part of it.
 pub(crate) fn is_checklist(key: &Idem) -> bool {
-    key.as_str().ends_with(KEY)
+    key.as_str().ends_with(KEY) || key.as_str().ends_with(message::KEY)
 }
 
 impl Board {

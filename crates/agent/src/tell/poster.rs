@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use butler_protocol::{
-    CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId, UserId,
-    fault, people_mentioned, with_names,
+    CardTag, ChannelId, HandOver, HandOverTag, Idem, ItemTag, MessageTs, PostTag, Role, Sha256Hex,
+    ThreadId, UserId, fault, people_mentioned, with_names,
 };
 use butler_slack::{Control, Message, Post, Posted, SlackError, Web, mrkdwn};
 use serde_json::{Value, json};
@@ -55,6 +55,28 @@ impl Poster {
         let text = ringing(people, markdown);
         self.post(thread, text, None, PostTag::message(idem, Vec::new()))
             .await
+    }
+
+    /// Opens a thread for an item of the roadmap. The hub refuses one that has begun.
+    pub(crate) async fn open(
+        &self,
+        channel: &ChannelId,
+        idem: Idem,
+        markdown: &str,
+        item: ItemTag,
+    ) -> Result<Posted, SlackError> {
+        let mut tag = PostTag::message(idem, Vec::new());
+        tag.item = Some(item);
+        let post = Post {
+            channel: channel.clone(),
+            thread: None,
+            text: mrkdwn::from_markdown(markdown),
+            blocks: None,
+            username: Some(self.role.user_name()),
+            icon: Some(self.role.icon().to_owned()),
+            tag,
+        };
+        self.web.post(&post).await
     }
 
     /// Hands over: the body goes to the hub, the message points to it.

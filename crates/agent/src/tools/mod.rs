@@ -4,7 +4,6 @@
 pub(crate) mod arguments;
 
 mod ask_user;
-mod change_roadmap;
 mod chat;
 mod github;
 mod hand_over;
@@ -14,6 +13,7 @@ mod propose_merge;
 mod propose_plan;
 mod read_thread;
 mod research;
+mod roadmap;
 mod save_research;
 mod send_message;
 pub(crate) mod small;
@@ -40,7 +40,8 @@ pub(crate) fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec
         Box::new(Chat(ask_user::AskUser(context.clone()))),
         Box::new(propose_plan::ProposePlan::new(context.clone(), past)),
         Box::new(Chat(HandOverTool(context.clone()))),
-        Box::new(Chat(change_roadmap::ChangeRoadmap(context.clone()))),
+        Box::new(Chat(roadmap::change::ChangeRoadmap(context.clone()))),
+        Box::new(Chat(roadmap::develop::Develop(context.clone()))),
         Box::new(Chat(propose_merge::ProposeMerge(context.clone()))),
         Box::new(Chat(propose_learnings::ProposeLearnings(context.clone()))),
         Box::new(Chat(read_thread::ReadThread(context.clone()))),
@@ -65,7 +66,8 @@ pub fn chat_specs(role: Option<Role>) -> Vec<ToolSpec> {
         ask_user::AskUser::told(),
         propose_plan::told(),
         role.map_or_else(HandOverTool::told, HandOverTool::told_to),
-        change_roadmap::ChangeRoadmap::told(),
+        roadmap::change::ChangeRoadmap::told(),
+        roadmap::develop::Develop::told(),
         propose_merge::ProposeMerge::told(),
         propose_learnings::ProposeLearnings::told(),
         read_thread::ReadThread::told(),

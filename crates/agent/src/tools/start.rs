@@ -2,16 +2,22 @@
 //! of the person did. What is started is what its own words would start. When
 //! several fit, the person gets a menu, and a press starts what it names.
 
-use butler_playbook::Shortcut;
+use butler_playbook::{ONE_ITEM, Shortcut};
 use butler_policy::Permit;
-use butler_protocol::{CallId, HandOver, Record, Role, Then, ToolOutcome, ToolSpec};
+use butler_protocol::{
+    CallId, EventId, HandOver, Record, Role, Speaker, Then, ToolOutcome, ToolSpec,
+};
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::{ChatTool, failed, spec};
 use crate::{
+    AgentError,
+    decide::roadmap,
+    develop::item,
     listen::{buttons, shortcut},
     thread::{context::ThreadContext, tool_session},
 };
@@ -60,11 +66,12 @@ impl ChatTool for Start {
         }
     }
 
-    async fn act(&self, permit: &Permit, input: Input, _context: &ToolContext) -> ToolOutcome {
+    async fn act(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
         let name = Some(input.name.as_str()).filter(|name| !name.trim().is_empty());
+        let values = &input.values;
         match (name, input.choices.as_slice()) {
-            (Some(name), []) => self.begin(permit, name, &input.values).await,
-            (None, [name]) => self.begin(permit, name, &input.values).await,
+            (Some(name), []) => self.begin(permit, name, values, context).await,
+            (None, [name]) => self.begin(permit, name, values, context).await,
             (None, []) => ToolOutcome::error(
                 "`name` is missing: the workflow or skill to start; or give `choices`, two or more for the person to choose from",
             ),
@@ -74,7 +81,13 @@ impl ChatTool for Start {
 }
 
 impl Start {
-    async fn begin(&self, permit: &Permit, name: &str, values: &[String]) -> ToolOutcome {
+    async fn begin(
+        &self,
+        permit: &Permit,
+        name: &str,
+        values: &[String],
+        tool_context: &ToolContext,
+    ) -> ToolOutcome {
         let context = &self.0;
         let playbook = context.agent.playbook().await;
         match playbook.shortcut_named(context.role(), name, values) {
@@ -87,12 +100,45 @@ impl Start {
                 if tools.len() > tool_session::offered(context).len() {
                     context.bring(tools);
                 }
-                ToolOutcome::ok(note)
+                match self.item(permit, name, values, tool_context.cancel()).await {
+                    Err(error) => failed("the roadmap could not be read", &error),
+                    Ok(None) => ToolOutcome::ok(note),
+                    Ok(Some(item)) => ToolOutcome::ok(format!("{note}\n\n{item}")),
+                }
             }
             Ok(Shortcut::Menu { .. } | Shortcut::Open) => {
                 ToolOutcome::error("refused: that is nothing to be started")
             }
         }
+    }
+
+    /// The item of the roadmap that the workflow for one builds; the log says from then
+    /// on which one it is.
+    async fn item(
+        &self,
+        permit: &Permit,
+        name: &str,
+        values: &[String],
+        cancel: &CancellationToken,
+    ) -> Result<Option<String>, AgentError> {
+        if name.trim() != ONE_ITEM {
+            return Ok(None);
+        }
+        let digits = values
+            .iter()
+            .flat_map(|value| value.split(|c: char| !c.is_ascii_digit()));
+        let wanted = digits.filter_map(|number| number.parse().ok()).next();
+        let (number, text) = item::told(wanted, &roadmap::now(&self.0, cancel).await?);
+        if let Some(number) = number {
+            self.0.write(Record::User {
+                event: Some(EventId::item(number, permit.call().as_str())),
+                ts: None,
+                speaker: Speaker::Runtime,
+                text: format!("This thread builds item {number} of the roadmap."),
+                images: Vec::new(),
+            });
+        }
+        Ok(Some(text))
     }
 
     async fn pass_on(&self, call: &CallId, to: Role, text: String) -> ToolOutcome {

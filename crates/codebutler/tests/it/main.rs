@@ -21,6 +21,7 @@ mod crowd;
 mod deciding;
 mod demo_login;
 mod demo_talk;
+mod developing;
 mod doctor;
 mod drafts;
 mod ecosystems;

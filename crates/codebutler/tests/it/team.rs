@@ -12,6 +12,7 @@ use std::{
 };
 
 use assert_cmd::cargo::cargo_bin;
+use butler_protocol::Role;
 use butler_rehearsal::{Rehearsal, Scenario};
 use butler_testkit::{GitHub, Limits, ScratchRepo, SlackStandIn};
 use serde_json::{Value, json};
@@ -79,6 +80,7 @@ pub(crate) struct Team {
     pub channel: String,
     client: reqwest::Client,
     slack: Option<(SlackStandIn, String)>,
+    variables: Vec<(OsString, OsString)>,
 }
 
 impl Team {
@@ -90,6 +92,20 @@ impl Team {
     /// The same with several stories side by side.
     pub(crate) async fn start_playing(scenarios: Vec<Scenario>, strict: bool) -> Self {
         let stage = Stage::of(scenarios, strict);
+        Self::open(stage).await.0
+    }
+
+    /// The same, with something done to the working copy, and variables for every process.
+    pub(crate) async fn start_playing_in(
+        scenarios: Vec<Scenario>,
+        configure: impl FnOnce(&mut Value) + Send,
+        prepare: impl FnOnce(&Path) + Send,
+        variables: &[(&str, String)],
+    ) -> Self {
+        let mut stage = Stage::of(scenarios, true);
+        stage.configure = Box::new(configure);
+        stage.prepare = Box::new(prepare);
+        stage.variables = owned(variables);
         Self::open(stage).await.0
     }
 
@@ -237,7 +253,7 @@ impl Team {
         variables.extend(github.iter().flat_map(GitHub::variables));
         let (up, hub) = match keep {
             Some(keep) => keep(&scratch),
-            None => start_up(&scratch, variables, without),
+            None => start_up(&scratch, variables.clone(), without),
         };
         let tokens = tokens(&scratch);
         let team = Self {
@@ -249,6 +265,7 @@ impl Team {
             channel: text(&tokens["channel"]),
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
             slack,
+            variables,
         };
         (team, github)
     }
@@ -274,6 +291,13 @@ impl Team {
         let url = format!("{}{path}", self.hub);
         let request = self.client.get(url).bearer_auth(&self.token);
         request.send().await.unwrap().text().await.unwrap()
+    }
+
+    /// The same; nothing while the hub is away.
+    pub(crate) async fn try_page(&self, path: &str) -> Option<String> {
+        let url = format!("{}{path}", self.hub);
+        let request = self.client.get(url).bearer_auth(&self.token);
+        request.send().await.ok()?.text().await.ok()
     }
 
     /// Sends a form of the page, as a browser does.
@@ -457,6 +481,19 @@ impl Team {
         file.try_lock_shared().err()?;
         let note: Value = serde_json::from_reader(file).ok()?;
         note["pid"].as_i64()?.try_into().ok()
+    }
+
+    /// `kill -9` of everything, and a new start.
+    pub(crate) fn crash(&mut self) {
+        let names = std::iter::once("hub").chain(Role::ALL.iter().map(|role| role.as_str()));
+        let pids: Vec<i32> = names.filter_map(|name| self.pid(name)).collect();
+        // First whoever would start the others again.
+        self.up.kill().unwrap();
+        self.up.wait().unwrap();
+        for pid in pids {
+            let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+        }
+        (self.up, self.hub) = start_up(&self.scratch, self.variables.clone(), None);
     }
 
     /// `kill -9`.
@@ -676,7 +713,9 @@ fn start_up(
     variables: Vec<(OsString, OsString)>,
     without: Option<&str>,
 ) -> (Child, String) {
-    let log = fs::File::create(scratch.folder().join("up.log")).unwrap();
+    let log = scratch.folder().join("up.log");
+    let log = fs::File::options().create(true).append(true).open(log);
+    let log = log.unwrap();
     let mut up = command(scratch.root(), &home(scratch));
     if let Some(missing) = without {
         up.args(weaker(missing));

@@ -57,6 +57,27 @@ impl Roadmap {
         Ok(self.with_field(item, value, "Issue", &format!("#{issue}")))
     }
 
+    /// The roadmap with an item done: when, and on which branch. One that is done
+    /// already stays as it is.
+    ///
+    /// # Errors
+    /// When there is no such item, or the text would not read back so.
+    pub fn finish(&self, number: u32, branch: &str, date: &str) -> Result<Self, RoadmapError> {
+        let item = self.item(number).ok_or(RoadmapError::Unknown(number))?;
+        if item.status == Status::Done {
+            return Ok(self.clone());
+        }
+        let value = format!("done ({})", one_line(date));
+        let changed = self.with_field(item, item.status_value.clone(), "Status", &value);
+        let changed = changed.set_branch(number, branch)?;
+        let done = changed.item(number).map(|item| &item.status) == Some(&Status::Done);
+        if done && changed.items().len() == self.items().len() {
+            Ok(changed)
+        } else {
+            Err(RoadmapError::Tangled)
+        }
+    }
+
     /// The roadmap with one more item after the others, and its number.
     ///
     /// # Errors

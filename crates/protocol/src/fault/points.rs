@@ -5,6 +5,7 @@
 /// Each step with what is written, or told to somebody else, in it.
 pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("agent.ack", "the hub is told that an event is in the log"),
+    ("agent.answer", "an item of a run gets its answer"),
     ("agent.append", "a role writes to its log"),
     ("agent.body", "the body of a hand-over goes to the hub"),
     (
@@ -19,11 +20,16 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "agent.clean-up",
         "branch and worktree of a merged thread go",
     ),
+    (
+        "agent.done",
+        "an item is done on the default branch's roadmap",
+    ),
     ("agent.draft", "a line of a person's draft is kept"),
     (
         "agent.forge-news",
         "what others did on the forge is told in the thread",
     ),
+    ("agent.item", "the thread of an item is opened"),
     (
         "agent.land",
         "knowledge goes to the default branch without a pull request",
@@ -39,6 +45,7 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ),
     ("agent.reserve", "the hub is asked for money"),
     ("agent.reword", "a message of ours gets other words"),
+    ("agent.run-ended", "a run over the roadmap ends"),
     (
         "agent.session",
         "a session of one agent without a hub begins",
@@ -71,6 +78,7 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("hub.epoch", "a connection gets its epoch"),
     ("hub.event", "an event and its deliveries"),
     ("hub.file", "the bytes of a file"),
+    ("hub.item", "an item of a run gets its place and its money"),
     ("hub.message", "one message"),
     ("hub.outbox", "the answer to the key of a post"),
     ("hub.part", "one part of a long post"),
@@ -80,6 +88,8 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("hub.reaction", "a mark on a message"),
     ("hub.records", "log lines for the page"),
     ("hub.reserve", "money is set aside"),
+    ("hub.run", "a run that a person started"),
+    ("hub.run-state", "whether a run goes on"),
     ("hub.settle", "what a model call cost"),
     ("init.file", "a file that `init` makes or changes"),
     ("journal.append", "lines of a log, flushed"),

@@ -28,6 +28,8 @@ pub enum EventKind {
     Edited(MessageTs),
     /// A person took this message back.
     Deleted(MessageTs),
+    /// The thread builds this item of the roadmap.
+    Item(u32),
 }
 
 const DECISION: &str = "decision:";
@@ -39,6 +41,7 @@ const OVERVIEW: &str = "overview";
 const CHANGE: &str = "change:";
 const EDITED: &str = "edited:";
 const DELETED: &str = "withdrawn:";
+const ITEM: &str = "item:";
 
 impl EventId {
     /// Under which a person's decision enters a log.
@@ -85,6 +88,13 @@ impl EventId {
         Self(format!("{kind}{ts}:{change}"))
     }
 
+    /// Under which the PM is told which item of the roadmap the thread builds; `by` is
+    /// the run or the message that asked for it.
+    #[must_use]
+    pub fn item(number: u32, by: &str) -> Self {
+        Self(format!("{ITEM}{number}:{by}"))
+    }
+
     /// What it is about; nothing when the hub delivered it.
     #[must_use]
     pub fn kind(&self) -> Option<EventKind> {
@@ -110,6 +120,10 @@ impl EventId {
         }
         if let Some(rest) = rest(DELETED) {
             return message(rest).map(EventKind::Deleted);
+        }
+        if let Some(rest) = rest(ITEM) {
+            let number = rest.split(':').next()?.parse().ok()?;
+            return Some(EventKind::Item(number));
         }
         let (until, people) = match rest(CONTEXT) {
             Some(until) => (until, false),
@@ -170,6 +184,7 @@ mod tests {
                 EventId::edited(&ts, &change, true),
                 EventKind::Deleted(ts.clone()),
             ),
+            (EventId::item(3, "abc234"), EventKind::Item(3)),
         ] {
             assert_eq!(event.kind(), Some(kind), "{event}");
         }

@@ -41,6 +41,19 @@ impl Repo {
         self.file_at(&self.default_ref(), name, cancel).await
     }
 
+    /// The same at a commit.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub async fn memory_file_at(
+        &self,
+        commit: &CommitSha,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<String>> {
+        self.file_at(commit.as_str(), name, cancel).await
+    }
+
     /// Changes the file: `change` makes its new text from the present one, again when
     /// somebody was faster. Gives the commit on the default branch; nothing when
     /// `change` refuses.

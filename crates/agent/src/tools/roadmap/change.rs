@@ -14,10 +14,10 @@ use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ChatTool, SLOW, decide, failed, spec};
 use crate::{
     decide::{cards::NewCard, roadmap},
     thread::context::ThreadContext,
+    tools::{ChatTool, SLOW, decide, failed, spec},
 };
 
 pub(crate) struct ChangeRoadmap(pub ThreadContext);
