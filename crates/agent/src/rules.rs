@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 use butler_playbook::Profile;
 use butler_policy::{Overrides, Redactor};
 use butler_protocol::{CommitSha, Complexity, Usd, UserId};
-use butler_tools::Check;
+use butler_tools::{Check, OutsideTools};
 use butler_turn::{Limits, Models, route::RespondTo};
 use futures_util::future::BoxFuture;
 
@@ -47,6 +47,8 @@ pub struct Rules {
     pub unagreed: Vec<String>,
     /// What the policy in force changes.
     pub overrides: Overrides,
+    /// Tools of MCP servers that the role may use.
+    pub outside: OutsideTools,
     /// Takes secrets out of commits and pull requests; the hub does it for chat.
     pub redactor: Redactor,
     /// What people should know about these rules, told once each.

@@ -14,6 +14,7 @@ use clap::{
 use crate::commands::{
     backup::{restore, save},
     inspect::{logs, model, policy, prompt, redact, rehearsal, schema, tool, validate},
+    mcp,
     playbook::{roadmap, roles, skill},
     run::{agent, demo, exec, hub, link, up},
     services::{self, start, status, stop, uninstall},
@@ -109,6 +110,7 @@ pub(crate) enum Command {
     Roadmap(roadmap::Args),
     Roles(roles::Args),
     Prompt(prompt::Args),
+    Mcp(mcp::Args),
     Policy(policy::Args),
     Redact(redact::Args),
     Tool(tool::Args),
@@ -150,6 +152,7 @@ impl Command {
             Command::Roadmap(args) => roadmap::run(&args, ui),
             Command::Roles(args) => roles::run(&args, ui),
             Command::Prompt(args) => prompt::run(&args, ui),
+            Command::Mcp(args) => mcp::run(&args, ui),
             Command::Policy(args) => policy::run(&args, ui),
             Command::Redact(args) => redact::run(&args, ui),
             Command::Tool(args) => tool::run(&args, ui),
@@ -167,7 +170,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Try", &["demo"]),
     (
         "Set up",
-        &["init", "configure", "doctor", "validate", "slack"],
+        &["init", "configure", "doctor", "validate", "slack", "mcp"],
     ),
     (
         "Run",
@@ -249,7 +252,7 @@ pub(crate) fn command() -> Clap {
     let groups = groups(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n\
-             \nHelp on a command: codebutler <command> --help\n"
+             Help on a command: codebutler <command> --help\n"
     ))
 }
 

@@ -3,6 +3,7 @@
 //! write.
 
 mod in_force;
+pub(crate) mod mcp;
 mod rules;
 
 use std::{

@@ -8,7 +8,6 @@ use crate::{
     file::{
         document::{Document, Field, Kind, Node},
         problem::Problem,
-        read,
     },
     machine::Machine,
 };
@@ -93,24 +92,6 @@ fn texts(field: Option<&Field>) -> impl Iterator<Item = &str> {
     items.iter().filter_map(|item| match &item.kind {
         Kind::Text(text) => Some(text.as_str()),
         _ => None,
-    })
-}
-
-/// A file of MCP servers, which earlier releases seeded, is worth a word when it has any.
-pub(crate) fn unused_servers(folder: &Path) -> Option<Problem> {
-    let file = folder.join("mcp.json");
-    let text = read::committed(&file).ok()??;
-    let document = Document::parse(&file, &text).ok()?;
-    let servers = ["servers", "mcpServers"].into_iter();
-    let any = servers
-        .filter_map(|key| document.root.get(key))
-        .any(|field| !field.value.fields().is_empty());
-    any.then(|| {
-        Problem::with_file(
-            &file,
-            "this file does nothing: MCP servers are not started yet",
-            "Keep it for later, or take it out",
-        )
     })
 }
 

@@ -82,6 +82,7 @@ impl Machine {
             secrets.extend(endpoint.api_key);
             secrets.extend(endpoint.headers.into_values());
         }
+        secrets.extend(self.mcp.secrets());
         secrets
     }
 }

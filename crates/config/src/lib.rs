@@ -1,7 +1,7 @@
 //! Typed configuration, and what is wrong with it.
 //!
-//! Three files: the machine's own (`~/.codebutler/config.json`, private) and two
-//! in the repo's `.codebutler/` (`config.json`, `policy.json`). They are JSON with
+//! Four files: the machine's own (`~/.codebutler/config.json`, private) and three
+//! in the repo's `.codebutler/` (`config.json`, `policy.json`, `mcp.json`). They are JSON with
 //! comments. [`Settings::load`] reads all of them and either gives typed values
 //! with every default filled in, or [`Problems`]: all of them at once, each with
 //! file, line, key and remedy, none with a value from a file.
@@ -24,6 +24,7 @@ mod limits;
 mod load;
 mod lookup;
 mod machine;
+mod mcp;
 mod models;
 mod policy;
 mod reference;
@@ -42,8 +43,9 @@ pub use lookup::{
     FOLDER, HOME_VARIABLE, bare_repository, machine_folder, repository_root, set_up_root,
 };
 pub use machine::{Endpoint, EndpointKind, EndpointPrice, Machine, SlackTokens};
+pub use mcp::McpEntry;
 pub use models::{Models, PmModels, Profile};
-pub use policy::{Knowledge, Undoable};
+pub use policy::{Knowledge, McpApproval, Undoable};
 pub use reference::reference;
 pub use repo::{Check, JournalPlace, Language, RespondTo};
 pub use schema::{SchemaName, schema};

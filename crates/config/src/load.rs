@@ -1,6 +1,9 @@
 //! Reads the three files and puts them together.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     consent::{self, Ask},
@@ -13,6 +16,7 @@ use crate::{
     limits::Limits,
     lookup::{self, FOLDER},
     machine::Machine,
+    mcp::{self, McpEntry},
     policy::RepoPolicy,
     repo::RepoConfig,
     schema::SchemaName,
@@ -28,6 +32,8 @@ pub struct Settings {
     pub repo: RepoConfig,
     /// The repo's policy as far as it has effect.
     pub policy: RepoPolicy,
+    /// The MCP servers of machine and repo by name, as far as they can be used.
+    pub mcp: BTreeMap<String, McpEntry>,
     /// The machine's folder.
     pub home: PathBuf,
     /// The repo's root folder.
@@ -38,7 +44,7 @@ pub struct Settings {
     pub notices: Vec<Problem>,
 }
 
-/// The texts of a repo's two files; none stands for a file that is not there.
+/// The texts of a repo's three files; none stands for a file that is not there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RepoFiles {
     /// How problems name the folder, as in `/work/app/.codebutler` or `main:.codebutler`.
@@ -47,6 +53,8 @@ pub struct RepoFiles {
     pub config: Option<String>,
     /// `policy.json`
     pub policy: Option<String>,
+    /// `mcp.json`
+    pub mcp: Option<String>,
 }
 
 impl RepoFiles {
@@ -64,11 +72,13 @@ impl RepoFiles {
             })
         };
         let (config, policy) = (text("config.json"), text("policy.json"));
+        let mcp = text("mcp.json");
         if problems.is_empty() {
             Ok(Self {
                 folder,
                 config,
                 policy,
+                mcp,
             })
         } else {
             Err(Problems(problems))
@@ -86,11 +96,7 @@ impl Settings {
         let root = lookup::set_up_root(start, Some(&home))
             .ok_or_else(|| Problems(vec![not_set_up(start)]))?;
         let files = RepoFiles::on_disk(&root)?;
-        let mut settings = Self::load_from(&root, &files, env)?;
-        settings
-            .notices
-            .extend(cross::unused_servers(&files.folder));
-        Ok(settings)
+        Self::load_from(&root, &files, env)
     }
 
     /// Reads everything, the repo's files as given: those of the default branch
@@ -120,7 +126,9 @@ impl Settings {
         if !reading.problems.is_empty() {
             return Err(Problems(reading.problems));
         }
+        let (mcp, unusable) = mcp::servers(&file("mcp.json"), files.mcp.as_deref(), &machine);
         let mut settings = Self {
+            mcp,
             repo: repo.value,
             policy: policy.value,
             asks: Vec::new(),
@@ -130,6 +138,7 @@ impl Settings {
             root: root.to_owned(),
         };
         settings.notices.append(&mut reading.notices);
+        settings.notices.extend(unusable);
         settings.hold_asks(&files.folder);
         settings.hold_below_ceilings();
         Ok(settings)

@@ -8,6 +8,8 @@ use butler_protocol::{Role, Secret, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::mcp::MachineMcp;
+
 /// The machine's own settings, `~/.codebutler/config.json`; private to its owner.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -27,6 +29,8 @@ pub struct Machine {
     pub approvers: Vec<UserId>,
     /// Upper bounds for every repo on this machine, whatever its own limits say.
     pub ceilings: Ceilings,
+    /// MCP servers of this machine, and secrets for those of its repos.
+    pub mcp: MachineMcp,
     /// Certificates and the like for networks that need them.
     pub network: MachineNetwork,
     /// What a person on this machine has agreed to; written by `codebutler policy accept`.

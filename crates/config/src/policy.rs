@@ -26,6 +26,29 @@ pub struct RepoPolicy {
     pub sandbox: Sandbox,
     /// Whether what `codebutler undo` can bring back needs an approval. `save` loosens.
     pub undoable: Undoable,
+    /// Tools of MCP servers.
+    pub mcp: McpPolicy,
+}
+
+/// What the repo says about tools of MCP servers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct McpPolicy {
+    /// Which of their calls need an approval.
+    pub approval: McpApproval,
+}
+
+/// Which calls of tools of MCP servers need an approval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum McpApproval {
+    /// None by itself; after text from outside was read, those that may change something.
+    #[default]
+    Never,
+    /// Those that are not marked as read-only.
+    Writes,
+    /// Every one.
+    Always,
 }
 
 /// Whether a command that only deletes or overwrites files of the worktree asks.

@@ -1,4 +1,4 @@
-//! The JSON Schemas of the three files, made from the types that read them. They
+//! The JSON Schemas of the four files, made from the types that read them. They
 //! serve editors, the reference page, and our own check of a file.
 
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
-use crate::{machine::Machine, policy::RepoPolicy, repo::RepoConfig};
+use crate::{machine::Machine, mcp::McpFile, policy::RepoPolicy, repo::RepoConfig};
 
 /// A file that people write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +17,18 @@ pub enum SchemaName {
     Repo,
     /// `<repo>/.codebutler/policy.json`
     Policy,
+    /// `<repo>/.codebutler/mcp.json`
+    Mcp,
 }
 
 impl SchemaName {
     /// Every file, in the order in which the reference shows them.
-    pub const ALL: [SchemaName; 3] = [SchemaName::Machine, SchemaName::Repo, SchemaName::Policy];
+    pub const ALL: [SchemaName; 4] = [
+        SchemaName::Machine,
+        SchemaName::Repo,
+        SchemaName::Policy,
+        SchemaName::Mcp,
+    ];
 
     /// The word for commands and file names.
     #[must_use]
@@ -30,6 +37,7 @@ impl SchemaName {
             SchemaName::Machine => "machine",
             SchemaName::Repo => "repo",
             SchemaName::Policy => "policy",
+            SchemaName::Mcp => "mcp",
         }
     }
 
@@ -40,6 +48,7 @@ impl SchemaName {
             SchemaName::Machine => "~/.codebutler/config.json",
             SchemaName::Repo => "<repo>/.codebutler/config.json",
             SchemaName::Policy => "<repo>/.codebutler/policy.json",
+            SchemaName::Mcp => "<repo>/.codebutler/mcp.json",
         }
     }
 }
@@ -47,7 +56,7 @@ impl SchemaName {
 /// The JSON Schema of a file; made once.
 #[must_use]
 pub fn schema(name: SchemaName) -> &'static Value {
-    static SCHEMAS: [OnceLock<Value>; 3] = [const { OnceLock::new() }; 3];
+    static SCHEMAS: [OnceLock<Value>; 4] = [const { OnceLock::new() }; 4];
     SCHEMAS[name as usize].get_or_init(|| generate(name))
 }
 
@@ -56,6 +65,7 @@ fn generate(name: SchemaName) -> Value {
         SchemaName::Machine => of::<Machine>(),
         SchemaName::Repo => of::<RepoConfig>(),
         SchemaName::Policy => of::<RepoPolicy>(),
+        SchemaName::Mcp => of::<McpFile>(),
     };
     // Lets a file name its schema for editors.
     schema["properties"]["$schema"] = json!({
@@ -65,7 +75,7 @@ fn generate(name: SchemaName) -> Value {
     schema
 }
 
-fn of<T: JsonSchema>() -> Value {
+pub(crate) fn of<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12()
         .into_generator()
         .into_root_schema_for::<T>()

@@ -6,7 +6,7 @@
 //!
 //! **Plan gate.** Until a plan is approved the Coder may read, think and talk:
 //! locked are the tools that change the worktree or run its code (Write, Edit,
-//! Bash, RunChecks). Bash is locked as a whole: there are reading tools for reading.
+//! Bash, RunChecks), and tools of MCP servers that are not marked as read-only. Bash is locked as a whole: there are reading tools for reading.
 //!
 //! **Taint.** With text from outside in its context an activation stays in its
 //! own thread and branch: what others see elsewhere, what the team will remember,
@@ -15,8 +15,8 @@
 use butler_protocol::{Call, Role, Script, Tier, ToolCall};
 
 use crate::{
-    Circumstances, Judgement, Permit, Question, Refusal, Right, RiskContext, Scope, assess,
-    host_of, right, web_hosts::host_named,
+    Circumstances, Judgement, McpApproval, Permit, Question, Refusal, Right, RiskContext, Scope,
+    assess, host_of, right, web_hosts::host_named,
 };
 
 /// Coder tools that wait for an approved plan.
@@ -37,6 +37,9 @@ const AT_HOME: [&str; 11] = [
     "Checklist",
 ];
 
+/// Looks among descriptions that are on this machine already.
+const FIND_TOOLS: &str = "FindTools";
+
 /// Decides about one call.
 ///
 /// `base_tier` is what the tool declares; Bash is assessed by its command
@@ -50,7 +53,7 @@ pub fn judge(
     scripts: impl FnOnce() -> Vec<(String, butler_protocol::Sha256Hex)>,
     c: &Circumstances<'_>,
 ) -> Judgement {
-    match permitted_scope(call, c) {
+    match permitted_scope(call, base_tier, c) {
         Err(refusal) => Judgement::Refuse(refusal),
         Ok(scope) => match weigh(call, base_tier, c).and_then(|weight| confined(scope, weight)) {
             Err(refusal) => Judgement::Refuse(refusal),
@@ -76,11 +79,17 @@ struct Weight {
 }
 
 /// Right of the role, then the plan gate.
-fn permitted_scope(call: &ToolCall, c: &Circumstances<'_>) -> Result<Option<Scope>, Refusal> {
+fn permitted_scope(
+    call: &ToolCall,
+    base_tier: Tier,
+    c: &Circumstances<'_>,
+) -> Result<Option<Scope>, Refusal> {
     if let Some(problem) = &call.problem {
         return Err(refusal(problem, "send the call again with valid arguments"));
     }
+    let outside = c.outside_tools.contains(&call.name);
     let scope = match right(c.role, &call.name) {
+        Right::No if outside => None,
         Right::No => {
             return Err(refusal(
                 format!("{} may not use {}", c.role.title(), call.name),
@@ -90,7 +99,8 @@ fn permitted_scope(call: &ToolCall, c: &Circumstances<'_>) -> Result<Option<Scop
         Right::Yes => None,
         Right::Scoped(scope) => Some(scope),
     };
-    let locked = BEHIND_THE_PLAN.contains(&call.name.as_str());
+    let locked =
+        BEHIND_THE_PLAN.contains(&call.name.as_str()) || (outside && base_tier > Tier::Read);
     if c.role == Role::Coder && locked && !c.plan_approved {
         return Err(refusal(
             format!("{} waits until a person has approved the plan", call.name),
@@ -106,6 +116,7 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
     }
     let hosts = hosts(call, c);
     let ask = destination(call, c)
+        .or_else(|| of_a_server(call, base_tier, c))
         .or_else(|| taint(call, base_tier, c))
         .or_else(|| new_host(call, hosts.as_deref()?))
         .or_else(|| {
@@ -212,6 +223,17 @@ fn destination(call: &ToolCall, c: &Circumstances<'_>) -> Option<String> {
         ),
         _ => None,
     }
+}
+
+/// What the policy says about tools of MCP servers.
+fn of_a_server(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Option<String> {
+    let asks = match c.overrides.mcp {
+        McpApproval::Never => false,
+        McpApproval::Writes => base_tier > Tier::Read,
+        McpApproval::Always => true,
+    };
+    let asks = asks && c.outside_tools.contains(&call.name) && call.name != FIND_TOOLS;
+    asks.then(|| "the policy wants tools of MCP servers approved".to_owned())
 }
 
 fn taint(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Option<String> {

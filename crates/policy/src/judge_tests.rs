@@ -45,6 +45,7 @@ impl Setting {
             home: "/home/you",
             tainted: false,
             known_hosts: &[],
+            outside_tools: &[],
             sandboxed: true,
         }
     }
@@ -420,6 +421,7 @@ fn after_text_from_outside_a_host_that_nobody_named_asks() {
         let c = Circumstances {
             tainted,
             known_hosts: &known,
+            outside_tools: &[],
             ..setting.circumstances(Role::Researcher)
         };
         judge(&fetch(url), Tier::Read, &[], &c)
@@ -539,4 +541,61 @@ fn in_a_review_a_command_runs_confined_or_not_at_all() {
         ..setting.circumstances(Role::Reviewer)
     };
     refused(judge(&bash("ls"), Tier::WriteLocal, &[], &weak));
+}
+
+/// A call of a tool of a server, by somebody who was given it.
+fn of_server(
+    setting: &Setting,
+    tier: Tier,
+    change: impl FnOnce(&mut Circumstances<'_>),
+) -> Judgement {
+    let given = ["mcp__files__write".to_owned()];
+    let mut c = setting.circumstances(Role::Coder);
+    c.outside_tools = &given;
+    change(&mut c);
+    judge(&call("mcp__files__write", json!({})), tier, &[], &c)
+}
+
+#[test]
+fn a_tool_of_a_server_is_for_whoever_was_given_it() {
+    let setting = Setting::new();
+    let run = of_server(&setting, Tier::WriteVisible, |_| {});
+    assert!(matches!(run, Judgement::Run(_)), "{run:?}");
+    let refused = of_server(&setting, Tier::WriteVisible, |c| c.outside_tools = &[]);
+    assert!(matches!(refused, Judgement::Refuse(_)), "{refused:?}");
+}
+
+#[test]
+fn a_tool_of_a_server_that_may_change_something_waits_for_the_plan_and_asks_after_taint() {
+    let setting = Setting::new();
+    let before = |tier| of_server(&setting, tier, |c| c.plan_approved = false);
+    assert!(matches!(before(Tier::WriteVisible), Judgement::Refuse(_)));
+    assert!(matches!(before(Tier::Read), Judgement::Run(_)));
+    let after = |tier| of_server(&setting, tier, |c| c.tainted = true);
+    assert!(
+        asked(after(Tier::WriteVisible))
+            .reason
+            .contains("from outside")
+    );
+    assert!(matches!(after(Tier::Read), Judgement::Run(_)));
+}
+
+#[test]
+fn the_policy_can_have_tools_of_servers_approved() {
+    for (rule, write, read) in [
+        (McpApproval::Never, false, false),
+        (McpApproval::Writes, true, false),
+        (McpApproval::Always, true, true),
+    ] {
+        let mut setting = Setting::new();
+        setting.overrides.mcp = rule;
+        for (tier, asks) in [(Tier::WriteVisible, write), (Tier::Read, read)] {
+            let judged = of_server(&setting, tier, |_| {});
+            assert_eq!(
+                matches!(judged, Judgement::Ask(_)),
+                asks,
+                "{rule:?} {tier:?}"
+            );
+        }
+    }
 }

@@ -31,7 +31,7 @@ mod words;
 pub use budget::Budget;
 pub use duties::Duty;
 pub use judge::judge;
-pub use overrides::Overrides;
+pub use overrides::{McpApproval, Overrides};
 pub use pace::{HOUR_MS, free_at};
 pub use permit::{Approval, Circumstances, Judgement, Permit, Question, Refusal};
 pub use redact::{CustomPattern, Found, PatternError, Redaction, Redactor};

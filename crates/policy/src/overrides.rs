@@ -39,6 +39,22 @@ pub struct Overrides {
     /// Hosts of the web that are read without a click although text from outside is
     /// in the context.
     pub web_hosts: Vec<String>,
+    /// Which calls of MCP tools ask.
+    pub mcp: McpApproval,
+}
+
+/// Which calls of MCP tools need a click. After text from outside was read, those that
+/// change something ask in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum McpApproval {
+    /// None by itself.
+    #[default]
+    Never,
+    /// Those that are not marked as read-only.
+    Writes,
+    /// Every one.
+    Always,
 }
 
 /// Overrides by tool.

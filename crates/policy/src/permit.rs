@@ -118,6 +118,9 @@ pub struct Circumstances<'a> {
     /// Hosts that people of the thread named, or that were read here before, as
     /// [`host_of`](crate::host_of) spells them.
     pub known_hosts: &'a [String],
+    /// The tools of MCP servers that a person accepted for this role, by the names
+    /// that a model calls.
+    pub outside_tools: &'a [String],
     /// Whether the kernel confines what runs, whole: the weaker confinement does not count.
     pub sandboxed: bool,
 }

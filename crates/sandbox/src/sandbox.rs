@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Instant,
@@ -16,7 +17,7 @@ use crate::{
     Command, Exit, HOME, Limits, Network, Profile, SandboxError, SelfTest, Stdin, TMP,
     process::{
         run,
-        spawn::{self, Prepared, Traces},
+        spawn::{self, Input, Prepared, Traces},
     },
     seal::Seals,
     self_test,
@@ -154,6 +155,27 @@ impl Sandbox {
         })
     }
 
+    /// Runs a program that is talked to while it runs: what is written to the other end
+    /// of `socket` it reads, and what it writes to its standard output comes back
+    /// there. Its standard error is the output of the [`Exit`]. It ends as a command
+    /// does, with all its processes; also when this process is killed.
+    pub fn serve<'a>(
+        &'a self,
+        command: &'a Command,
+        profile: &'a Profile,
+        cancel: &'a CancellationToken,
+        socket: OwnedFd,
+    ) -> BoxFuture<'a, Result<Exit, SandboxError>> {
+        Box::pin(async move {
+            self.refuse_unconfined()?;
+            let mut prepared = self.prepare(command.clone(), profile, true)?;
+            prepared.stdin = Some(Input::Talk(socket));
+            prepared.spec.stdin = true;
+            prepared.spec.answers = true;
+            self.follow(prepared, command, profile, cancel, None).await
+        })
+    }
+
     /// Runs a command unconfined, where the kernel offers nothing and a person said that this
     /// very command may run all the same. Refused where it can be confined. Limits hold
     /// as far as they can be measured, and nothing of it outlives it.
@@ -196,15 +218,20 @@ impl Sandbox {
         cancel: &CancellationToken,
         output: Option<mpsc::Sender<Vec<u8>>>,
     ) -> Result<Exit, SandboxError> {
-        if let Strength::None { reason } = &self.strength {
-            return Err(SandboxError::Unconfined {
-                reason: reason.clone(),
-            });
-        }
+        self.refuse_unconfined()?;
         // Looking at names on the disk: less than another thread would cost.
         let prepared = self.prepare(command.clone(), profile, changes)?;
         self.follow(prepared, command, profile, cancel, output)
             .await
+    }
+
+    fn refuse_unconfined(&self) -> Result<(), SandboxError> {
+        match &self.strength {
+            Strength::None { reason } => Err(SandboxError::Unconfined {
+                reason: reason.clone(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Has a command started and follows it to its end.
@@ -373,7 +400,7 @@ fn nothing() -> Command {
 fn prepared(command: Command, limits: Limits, traces: Traces) -> Prepared {
     let stdin = match command.stdin {
         Stdin::Null => None,
-        Stdin::Bytes(bytes) => Some(bytes),
+        Stdin::Bytes(bytes) => Some(Input::Bytes(bytes)),
     };
     let env = command.env.into_iter();
     Prepared {
@@ -391,6 +418,7 @@ fn prepared(command: Command, limits: Limits, traces: Traces) -> Prepared {
             env: env.map(|(name, value)| (Os(name), Os(value))).collect(),
             cwd: command.cwd.into(),
             stdin: stdin.is_some(),
+            answers: false,
             landlock: None,
             unconfined: false,
             limits,

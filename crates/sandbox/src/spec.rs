@@ -22,7 +22,7 @@ use crate::{Ended, Limits, Network, helper::attack::Targets, view::Step};
 
 /// Raised whenever [`Spec`] changes, so that a helper that was replaced on disk
 /// under a running caller says so instead of guessing.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 /// The word behind `__sandbox` that makes a helper wait for messages.
 pub(crate) const HELPER_POOL: &str = "helper-pool";
@@ -94,6 +94,9 @@ pub(crate) struct Spec {
     pub cwd: Os,
     /// Whether a descriptor was sent for the command to read.
     pub stdin: bool,
+    /// Whether that is a socket and takes the standard output too; what goes to the
+    /// standard error is the output then.
+    pub answers: bool,
     /// Without namespaces the sandbox is built for the command itself.
     pub landlock: Option<Landlock>,
     /// Without anything: unconfined, by a person's word.

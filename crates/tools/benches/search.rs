@@ -132,6 +132,7 @@ async fn call(
         home: "/",
         tainted: false,
         known_hosts: &[],
+        outside_tools: &[],
         sandboxed: true,
     };
     let Judgement::Run(permit) = executor.judge(&call, &circumstances) else {

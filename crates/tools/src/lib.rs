@@ -23,6 +23,7 @@
 mod call;
 mod content;
 mod context;
+mod outside;
 mod place;
 mod receipt;
 mod run;
@@ -37,6 +38,7 @@ pub use call::registry::Registry;
 pub use call::schema::flat as flat_schema;
 pub use content::outside::fenced;
 pub use context::{DiffMaker, ReadyGate, ToolContext, TreeHasher};
+pub use outside::{OutsideServer, OutsideTools, ServerPlace};
 pub use place::{Check, PlaceError, Surroundings, Workplace};
 pub(crate) use place::{Inside, Opened};
 pub use receipt::in_diff as weakened_checks;

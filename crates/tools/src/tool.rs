@@ -19,7 +19,7 @@ pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
 /// fields are there, types are right, aliases are resolved.
 pub trait Tool: Send + Sync {
     /// As the model calls it.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// What the model is told: at most 120 words (what, when, when not, result,
     /// one example) and a flat schema.

@@ -15,7 +15,13 @@ pub(crate) const SPEAKING: [&str; 8] = [
 ];
 
 /// Tools whose results carry text from outside the team.
-pub(crate) const OUTSIDE: [&str; 3] = ["WebFetch", "GHIssue", "GHStatus"];
+const OUTSIDE: [&str; 4] = ["WebFetch", "GHIssue", "GHStatus", "CallTool"];
+
+/// Whether what a tool answers was written by somebody outside the team. Tools of
+/// MCP servers carry their server in their name.
+pub(crate) fn brings_outside(tool: &str) -> bool {
+    OUTSIDE.contains(&tool) || tool.starts_with("mcp__")
+}
 
 /// Tools that change the file named by their `path`.
 pub(crate) const WRITING: [&str; 2] = ["Write", "Edit"];

@@ -23,7 +23,7 @@ use self::{
     bill::RoleBill, cards::Cards, progress::Progress, pulls::Pulls, research::Questions,
     review::Review, seen::Seen,
 };
-use crate::{edits::edited, known::OUTSIDE};
+use crate::{edits::edited, known::brings_outside};
 
 /// What is known.
 #[derive(Debug, Clone, Default)]
@@ -273,7 +273,7 @@ impl ThreadFold {
             return None;
         };
         let call = self.cards.asked.get(&request)?.call.as_ref()?;
-        let brings = OUTSIDE.contains(&call.name.as_str());
+        let brings = brings_outside(&call.name);
         let host = call.arguments["url"].as_str().and_then(host_of);
         self.outside.read_hosts.extend(host.filter(|_| brings));
         brings.then(|| call.name.clone())
@@ -284,9 +284,7 @@ impl ThreadFold {
     fn note_outside(&mut self, record: &Record) {
         let origin = match record {
             Record::Assistant { calls, .. } => {
-                let brings = calls
-                    .iter()
-                    .filter(|call| OUTSIDE.contains(&call.name.as_str()));
+                let brings = calls.iter().filter(|call| brings_outside(&call.name));
                 self.outside.fetching.extend(brings.map(|call| {
                     let host = call.arguments["url"].as_str().and_then(host_of);
                     (call.id.clone(), (call.name.clone(), host))
@@ -295,7 +293,9 @@ impl ThreadFold {
             }
             Record::ToolResult { call, outcome } => {
                 let brought = self.outside.fetching.remove(call);
-                brought.filter(|_| outcome.ok).map(|(name, host)| {
+                // A failure can bring words from outside too; they are between marks.
+                let brings = outcome.ok || outcome.text.contains("<outside-");
+                brought.filter(|_| brings).map(|(name, host)| {
                     self.outside.read_hosts.extend(host);
                     name
                 })

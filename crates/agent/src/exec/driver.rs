@@ -1,7 +1,7 @@
 //! One run: the machine's driver without a hub, until the task is over, cannot go
 //! on, or is interrupted.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use butler_journal::Journal;
 use butler_model::ModelClient;
@@ -12,7 +12,7 @@ use butler_protocol::{
     UserId, Waiting,
 };
 use butler_tools::{Executor, Registry};
-use butler_turn::{Event, Heard, Machine, Setup};
+use butler_turn::{Event, Heard, Machine, Setup, ThreadFold};
 use futures_util::{StreamExt, future::LocalBoxFuture};
 use tokio_util::sync::CancellationToken;
 
@@ -47,7 +47,10 @@ pub fn run<'a>(
             model: config.models.usual.clone(),
             resumed: !log.is_empty(),
         });
-        let registry = Registry::native();
+        let mut registry = Registry::native();
+        for tool in config.outside.tools() {
+            registry.add(tool);
+        }
         let setup = Setup {
             thread: session.thread.clone(),
             role: config.role,
@@ -67,6 +70,7 @@ pub fn run<'a>(
             tell,
             last_text: None,
             turns: 0,
+            facts: Mutex::new(Arc::new(ThreadFold::of(&log))),
             ending: None,
         };
         let overview = if log.is_empty() {
@@ -78,6 +82,7 @@ pub fn run<'a>(
         exec.work = cancel;
         let ending = exec.until_it_ends(task, overview).await;
         exec.close_tools().await;
+        exec.edge.config.outside.end().await;
         Ok(Outcome {
             ending: ending?,
             text: exec.edge.last_text.take(),
@@ -87,14 +92,22 @@ pub fn run<'a>(
     })
 }
 
-/// The tools of the role that need no team.
+/// The tools of the role that need no team, and those of MCP servers.
 fn offered(registry: &Registry, config: &ExecConfig) -> Vec<ToolSpec> {
-    match config.profile {
-        Profile::Full => registry.offered(default_tools(config.role)),
-        Profile::Small => {
-            let specs = registry.offered(small_tools(config.role)).into_iter();
-            specs.map(small_spec).collect()
-        }
+    let small = config.profile == Profile::Small;
+    let usual = if small {
+        small_tools(config.role)
+    } else {
+        default_tools(config.role)
+    };
+    let outside = config.outside.offered(small);
+    let outside = outside.iter().map(String::as_str);
+    let all: Vec<&str> = usual.iter().copied().chain(outside).collect();
+    let specs = registry.offered(&all).into_iter();
+    if small {
+        specs.map(small_spec).collect()
+    } else {
+        specs.collect()
     }
 }
 

@@ -28,7 +28,7 @@ use butler_playbook::Profile;
 use butler_policy::Overrides;
 use butler_protocol::{CallId, Clock, Ending, Role, TokenUsage, Usd};
 use butler_sandbox::{Sandbox, SandboxError};
-use butler_tools::Check;
+use butler_tools::{Check, OutsideTools};
 use butler_turn::{Limits, Models};
 use futures_util::future::{BoxFuture, Shared};
 use serde::Serialize;
@@ -68,6 +68,8 @@ pub struct ExecConfig {
     pub checks: Vec<Check>,
     /// What policy and `--allow` change about the judgement of calls.
     pub overrides: Overrides,
+    /// Tools of MCP servers that the role may use.
+    pub outside: OutsideTools,
     /// What time it is.
     pub clock: Clock,
     /// Where commands run.

@@ -2,7 +2,10 @@
 //! approval of the plan, what would need a click is refused, and a budget that is
 //! empty ends the run.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use butler_policy::{Judgement, Question};
 use butler_protocol::{
@@ -32,11 +35,19 @@ pub(super) struct TerminalEdge<'a> {
     pub(super) tell: &'a mut (dyn FnMut(Said) + Send),
     pub(super) last_text: Option<String>,
     pub(super) turns: u32,
+    /// What the log says: above all, whether text from outside was read.
+    pub(super) facts: Mutex<Arc<ThreadFold>>,
     /// How the run ends, once it does.
     pub(super) ending: Option<ExecEnding>,
 }
 
 type Exec<'a> = Driver<TerminalEdge<'a>>;
+
+impl TerminalEdge<'_> {
+    fn facts(&self) -> MutexGuard<'_, Arc<ThreadFold>> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl<'a> Edge for TerminalEdge<'a> {
     type Beside = Infallible;
@@ -110,7 +121,12 @@ impl<'a> Edge for TerminalEdge<'a> {
         _beginning: Beginning,
     ) -> Result<Judgement, AgentError> {
         let now_ms = self.config.clock.now_ms();
-        Ok(tools.judge(&ThreadFold::default(), call, &[], now_ms))
+        let facts = Arc::clone(&self.facts());
+        Ok(tools.judge(&facts, call, &[], now_ms))
+    }
+
+    fn learned(&self, thread: &ThreadFold) {
+        *self.facts() = Arc::new(thread.clone());
     }
 
     /// Refused, with the words that would be on the card.

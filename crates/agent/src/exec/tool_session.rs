@@ -51,6 +51,7 @@ pub(super) async fn open(
         tool_context,
         sandboxed,
         overrides,
+        config.outside.names(),
     ))
 }
 

@@ -137,6 +137,7 @@ fn listen<'a>(
         restart::note_leaving(&agent);
         life.cancel();
         agent.preparations.end().await;
+        agent.rules().outside.end().await;
         for beside in tidying.into_iter().chain(watching).chain(developing) {
             beside.abort();
             let _ = beside.await;

@@ -40,6 +40,8 @@ pub(crate) struct ToolSession {
     overrides: Overrides,
     /// Hosts of the web that people of the thread named.
     named_hosts: Vec<String>,
+    /// Tools of MCP servers that the role may call.
+    outside_tools: Vec<String>,
     /// Whether what was written here is kept beside the branch of code.
     pub(crate) keeps_designs: bool,
     /// Held as long as files may be changed.
@@ -139,6 +141,7 @@ impl ToolSession {
             plan_approved: plan_approved(context).await?,
             overrides: overrides(context),
             named_hosts: named_hosts(context).await?,
+            outside_tools: agent.rules().outside.names(),
             keeps_designs,
             _lock: lock,
         })
@@ -152,6 +155,7 @@ impl ToolSession {
         tool_context: ToolContext,
         sandboxed: bool,
         overrides: Overrides,
+        outside_tools: Vec<String>,
     ) -> Self {
         Self {
             executor,
@@ -162,6 +166,7 @@ impl ToolSession {
             plan_approved: true,
             overrides,
             named_hosts: Vec::new(),
+            outside_tools,
             keeps_designs: false,
             _lock: None,
         }
@@ -200,6 +205,7 @@ impl ToolSession {
             home: butler_sandbox::HOME,
             tainted: facts.outside.taint.is_some(),
             known_hosts: &known_hosts,
+            outside_tools: &self.outside_tools,
             sandboxed: self.sandboxed,
         };
         self.executor.judge(call, &circumstances)
@@ -230,10 +236,12 @@ pub(crate) fn surroundings(agent: &Agent) -> Surroundings {
     }
 }
 
-/// The native tools and those that need chat; `past` is for whoever estimates.
+/// The native tools, those that need chat, and those of MCP servers; `past` is for
+/// whoever estimates.
 fn registry(context: &ThreadContext, past: Vec<PlanSummary>) -> Registry {
     let mut registry = Registry::native();
-    for tool in tools::chat_tools(context, past) {
+    let outside = context.agent.rules().outside.tools();
+    for tool in tools::chat_tools(context, past).into_iter().chain(outside) {
         registry.add(tool);
     }
     registry
@@ -249,6 +257,7 @@ pub(crate) fn offered(context: &ThreadContext) -> Vec<ToolSpec> {
 pub(crate) fn offered_for(context: &ThreadContext, skill: &str) -> Vec<ToolSpec> {
     let registry = registry(context, Vec::new());
     let small = context.is_small();
+    let outside = context.agent.rules().outside.offered(small);
     let usual = if small {
         small_tools(context.role())
     } else {
@@ -258,7 +267,8 @@ pub(crate) fn offered_for(context: &ThreadContext, skill: &str) -> Vec<ToolSpec>
         let may = right(context.role(), name) != Right::No;
         may && !usual.contains(name) && names(skill, name)
     });
-    let all: Vec<&str> = usual.iter().copied().chain(asked).collect();
+    let outside = outside.iter().map(String::as_str);
+    let all: Vec<&str> = usual.iter().copied().chain(asked).chain(outside).collect();
     let specs = registry.offered(&all);
     if small {
         return specs.into_iter().map(tools::small::small_spec).collect();

@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod inspect;
+pub(crate) mod mcp;
 pub(crate) mod playbook;
 pub(crate) mod run;
 pub(crate) mod services;

@@ -16,7 +16,12 @@ use butler_protocol::{CommitSha, Role};
 use butler_repo::Repo;
 use tokio::sync::Mutex;
 
-use crate::{commands::environment, error::CliError, hub_access, roster, wiring};
+use crate::{
+    commands::environment,
+    error::CliError,
+    hub_access, roster,
+    wiring::{self, mcp::ServerPool},
+};
 
 /// Models come and go: the endpoint's list is compared again after so long.
 const LIST_HOLDS: Duration = Duration::from_secs(24 * 60 * 60);
@@ -50,7 +55,7 @@ async fn settings_at(
     Ok(Settings::load_from(root, &files, &environment)?)
 }
 
-/// The two files of a commit. A file that is there and cannot be read is an error,
+/// The files of a commit. A file that is there and cannot be read is an error,
 /// not a file that is not there: rules must not vanish with a git that failed.
 async fn files_at(repo: &Repo, commit: &CommitSha) -> Result<RepoFiles, butler_repo::Error> {
     let mut files = RepoFiles {
@@ -61,6 +66,7 @@ async fn files_at(repo: &Repo, commit: &CommitSha) -> Result<RepoFiles, butler_r
     for (name, text) in [
         ("config.json", &mut files.config),
         ("policy.json", &mut files.policy),
+        ("mcp.json", &mut files.mcp),
     ] {
         let path = format!("{FOLDER}/{name}");
         let listed = git
@@ -86,11 +92,14 @@ pub(crate) async fn agent_and_rules(
     let mut config = wiring::agent_config(&settings, role)?;
     hub_access::tell_caps(&settings)?;
     let mut rules = wiring::rules(&settings, role)?;
+    let servers = ServerPool::default();
+    rules.outside = servers.tools(&settings, role);
     let reader = Arc::new(Reader {
         root: root.to_owned(),
         home: settings.home.clone(),
         repo,
         role,
+        servers,
         last: Mutex::default(),
     });
     let listed = roster::fit(&settings, role, &mut config.client, &mut rules).await;
@@ -113,6 +122,7 @@ struct Reader {
     home: PathBuf,
     repo: Repo,
     role: Role,
+    servers: ServerPool,
     last: Mutex<Option<Seen>>,
 }
 
@@ -120,15 +130,18 @@ struct Reader {
 struct Seen {
     /// Nothing where the working copy counted.
     commit: Option<CommitSha>,
-    machine: Option<(SystemTime, u64)>,
+    machine: [Option<SystemTime>; 2],
     list_until: Instant,
 }
 
 impl Reader {
-    /// The machine config says what was agreed to.
-    fn machine(&self) -> Option<(SystemTime, u64)> {
-        let file = std::fs::metadata(self.home.join("config.json")).ok()?;
-        Some((file.modified().ok()?, file.len()))
+    /// The machine config says what was agreed to, a folder beside it which MCP
+    /// servers were accepted.
+    fn machine(&self) -> [Option<SystemTime>; 2] {
+        ["config.json", "mcp"].map(|name| {
+            let about = std::fs::metadata(self.home.join(name)).ok()?;
+            about.modified().ok()
+        })
     }
 
     async fn read(&self, commit: Option<CommitSha>) -> Result<Option<Rules>, CliError> {
@@ -145,6 +158,7 @@ impl Reader {
         }
         let settings = settings_at(&self.repo, &self.root, commit.as_ref()).await?;
         let mut rules = wiring::rules(&settings, self.role)?;
+        rules.outside = self.servers.tools(&settings, self.role);
         let mut client = wiring::client_config(&settings.machine, &settings.home, self.role)?;
         let listed = roster::fit(&settings, self.role, &mut client, &mut rules).await;
         hub_access::tell_caps(&settings)?;

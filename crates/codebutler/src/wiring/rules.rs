@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use butler_agent::{AccessRules, ByComplexity, ModelRules, Patience, Rules, WorkLimits};
 use butler_config::{JournalPlace, Knowledge, Language, Settings, Undoable};
-use butler_policy::{Duty, Overrides};
+use butler_policy::{Duty, McpApproval, Overrides};
 use butler_protocol::{Complexity, Role, visible_line};
-use butler_tools::Check;
+use butler_tools::{Check, OutsideTools};
 use butler_turn::{Limits, Models, route::RespondTo};
 
-use crate::{error::CliError, wiring::redactor};
+use crate::{
+    error::CliError,
+    wiring::{mcp, redactor},
+};
 
 /// For models of which nobody knows better.
 const USUAL_WINDOW: u64 = 128_000;
@@ -19,7 +22,9 @@ const LONGEST_ANSWER: u32 = 8_192;
 
 /// The rules for a role, before its models were compared with the endpoint's.
 pub(crate) fn rules(settings: &Settings, role: Role) -> Result<Rules, CliError> {
-    let waiting = settings.waiting().into_iter();
+    let waiting = settings.waiting().into_iter().map(|ask| ask.words);
+    let servers = mcp::waiting(settings).into_iter();
+    let servers = servers.map(|name| format!("the MCP server `{name}`"));
     Ok(Rules {
         models: models(settings, role),
         access: AccessRules {
@@ -38,8 +43,9 @@ pub(crate) fn rules(settings: &Settings, role: Role) -> Result<Rules, CliError> 
         knowledge_direct: settings.policy.knowledge == Knowledge::Direct,
         checks: checks(settings),
         prepare: settings.repo.prepare.clone(),
-        unagreed: waiting.map(|ask| ask.words).collect(),
+        unagreed: waiting.chain(servers).collect(),
         overrides: overrides(settings),
+        outside: OutsideTools::default(),
         redactor: redactor(settings)?,
         remarks: Vec::new(),
     })
@@ -171,6 +177,11 @@ pub(crate) fn overrides(settings: &Settings) -> Overrides {
     overrides
         .web_hosts
         .clone_from(&settings.repo.research.hosts);
+    overrides.mcp = match policy.mcp.approval {
+        butler_config::McpApproval::Never => McpApproval::Never,
+        butler_config::McpApproval::Writes => McpApproval::Writes,
+        butler_config::McpApproval::Always => McpApproval::Always,
+    };
     let asks = &mut overrides.require_approval;
     asks.git_push_to
         .clone_from(&policy.require_approval.git_push_to);

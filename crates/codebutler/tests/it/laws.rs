@@ -198,6 +198,7 @@ fn unread(sources: &BTreeMap<String, String>) -> Vec<String> {
             SchemaName::Machine => "machine",
             SchemaName::Repo => "repo",
             SchemaName::Policy => "policy",
+            SchemaName::Mcp => "mcp",
         };
         let mut all = Vec::new();
         keys(root, root, "", Some(parent), &mut all);

@@ -50,6 +50,7 @@ mod no_log;
 mod offers;
 mod one_team;
 mod others;
+mod outside_tools;
 mod owed;
 mod packed;
 mod person;

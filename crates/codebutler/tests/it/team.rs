@@ -507,6 +507,11 @@ impl Team {
         home(&self.scratch)
     }
 
+    /// The binary in the person's checkout, on the machine of the team.
+    pub(crate) fn command(&self) -> Command {
+        command(self.scratch.root(), &self.home())
+    }
+
     /// The logs of a thread whose names begin so.
     pub(crate) fn logs(&self, root: &str, prefix: &str) -> Vec<String> {
         let all = fs::read_dir(self.conversations(root)).unwrap();

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Which file, which key, and what became of it.
-const REMOVED: [(SchemaName, &str, &str); 8] = [
+const REMOVED: [(SchemaName, &str, &str); 7] = [
     (
         SchemaName::Machine,
         "hub.url",
@@ -24,7 +24,7 @@ const REMOVED: [(SchemaName, &str, &str); 8] = [
     (
         SchemaName::Machine,
         "consents.mcp",
-        "MCP servers are not started yet",
+        "MCP servers are accepted with `codebutler mcp accept`",
     ),
     (
         SchemaName::Repo,
@@ -41,7 +41,6 @@ const REMOVED: [(SchemaName, &str, &str); 8] = [
         "network",
         "the network opens by approval only",
     ),
-    (SchemaName::Policy, "mcp", "MCP servers are not started yet"),
     (
         SchemaName::Policy,
         "sandbox.caches",

@@ -227,26 +227,19 @@ fn a_repo_cannot_spend_more_than_the_machine_allows() {
 fn a_key_that_is_gone_is_told_and_breaks_nothing() {
     let repo =
         r#"{"models": {"transcription": "x", "artist": {"imageModel": "y", "uxModel": "z"}}}"#;
-    let policy = r#"{"network": {"allow": ["example.org"]}, "mcp": {"approval": "always"},
+    let policy = r#"{"network": {"allow": ["example.org"]},
         "sandbox": {"caches": ["~/.cache/x"]}}"#;
     let machine = r#"{"hub": {"url": "http://10.0.0.1", "token": "t"}, "consents": {"mcp": []}}"#;
-    let servers = r#"{"servers": {"x": {"command": "run"}}}"#;
     let scratch = Scratch::new()
         .machine(machine)
         .repo("config.json", repo)
-        .repo("policy.json", policy)
-        .repo("mcp.json", servers);
+        .repo("policy.json", policy);
     let settings = scratch.load().unwrap();
     assert_eq!(settings.repo.models.artist.ux_model, "z");
     let told: Vec<_> = settings.notices.iter().map(ToString::to_string).collect();
-    assert_eq!(told.len(), 9, "{told:#?}");
+    assert_eq!(told.len(), 7, "{told:#?}");
     assert!(
         told.iter().all(|one| one.contains("does nothing")),
         "{told:#?}"
     );
-    let quiet = scratch
-        .repo("mcp.json", "{\"servers\": {}}")
-        .load()
-        .unwrap();
-    assert_eq!(quiet.notices.len(), 8);
 }

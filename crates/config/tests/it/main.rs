@@ -9,3 +9,4 @@ mod loosening;
 mod mistakes;
 mod private;
 mod scratch;
+mod servers;

@@ -69,7 +69,11 @@ fn exec(program: &sys::Program, spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> 
 fn prepare(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> Result<(), Failed> {
     let connect = "connect standard input and output";
     rustix::stdio::dup2_stdin(stdin).doing(connect)?;
-    rustix::stdio::dup2_stdout(&wires.output).doing(connect)?;
+    if spec.answers {
+        rustix::stdio::dup2_stdout(stdin).doing(connect)?;
+    } else {
+        rustix::stdio::dup2_stdout(&wires.output).doing(connect)?;
+    }
     rustix::stdio::dup2_stderr(&wires.output).doing(connect)?;
     sys::close_on_exec();
     sys::reset_signals();

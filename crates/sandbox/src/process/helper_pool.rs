@@ -36,7 +36,7 @@ use crate::{
     process::{
         cell::Cell,
         cgroup::{self, Cgroup},
-        spawn::Prepared,
+        spawn::{Input, Prepared},
     },
     spec::{self, Asking, BaseRoot, HELPER_POOL},
     view::Step,
@@ -259,9 +259,15 @@ pub(crate) fn hand_over(
 ) -> io::Result<()> {
     let mut text = Vec::new();
     line(&Asking::Run(&prepared.spec), &mut text)?;
-    let stdin = prepared.stdin.as_deref().map(sealed).transpose()?;
+    let bytes = match &prepared.stdin {
+        Some(Input::Bytes(bytes)) => Some(sealed(bytes)?),
+        _ => None,
+    };
     let mut brought = vec![output.as_fd(), report.as_fd()];
-    brought.extend(stdin.as_ref().map(AsFd::as_fd));
+    brought.extend(match &prepared.stdin {
+        Some(Input::Talk(socket)) => Some(socket.as_fd()),
+        _ => bytes.as_ref().map(AsFd::as_fd),
+    });
     send(to, &text, &brought)
 }
 

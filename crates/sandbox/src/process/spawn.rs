@@ -5,6 +5,7 @@
 
 use std::{
     io::{self, PipeReader},
+    os::fd::OwnedFd,
     path::PathBuf,
     process::Child,
     sync::{Arc, OnceLock, mpsc},
@@ -63,9 +64,17 @@ pub(crate) struct Prepared {
     pub cell: Cell,
     pub spec: Spec,
     /// What the command reads, if it reads anything.
-    pub stdin: Option<Vec<u8>>,
+    pub stdin: Option<Input>,
     pub traces: Traces,
     pub seals: Seals,
+}
+
+/// What a command reads.
+pub(crate) enum Input {
+    /// These bytes, then the end.
+    Bytes(Vec<u8>),
+    /// What somebody says who is answered: one end of a pair of sockets.
+    Talk(OwnedFd),
 }
 
 /// What a command leaves on the host until its last process is gone.

@@ -11,4 +11,5 @@ mod helper_pool;
 mod hostile;
 mod ordinary;
 mod places;
+mod talk;
 mod world;

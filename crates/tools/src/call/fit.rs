@@ -60,6 +60,10 @@ impl Fit<'_> {
                 }
             }
         }
+        // A server of somebody else knows fields that its schema does not name.
+        if schema["additionalProperties"] == Value::Bool(true) {
+            fitted.extend(given);
+        }
         fitted
     }
 
@@ -74,7 +78,10 @@ impl Fit<'_> {
                     &format!("{label}."),
                 )));
             }
+            // Of an object without named fields its own reader knows more.
+            ("object", value @ Value::Object(_)) => Ok(value),
             ("string", value) => string(value, label),
+            ("number", value) => number(value, label),
             ("boolean", value) => flag(&value).ok_or_else(|| wrong(label, "true or false", &value)),
             ("integer", value) => integer(field, &value, label),
             ("any", value) => Ok(value),
@@ -100,6 +107,14 @@ fn from_json(field: &Value, value: Value) -> Value {
     let text = value.as_str().filter(|_| field["type"] == "object");
     let read = text.and_then(|text| serde_json::from_str(text).ok());
     read.filter(Value::is_object).unwrap_or(value)
+}
+
+fn number(value: Value, label: &str) -> Result<Value, String> {
+    let written = value.as_str().and_then(|text| text.trim().parse().ok());
+    match (value, written) {
+        (Value::Number(number), _) | (_, Some(number)) => Ok(Value::Number(number)),
+        (value, None) => Err(wrong(label, "a number", &value)),
+    }
 }
 
 fn string(value: Value, label: &str) -> Result<Value, String> {

@@ -168,3 +168,15 @@ fn lists_and_choices_are_taken_in_the_shapes_that_models_send() {
         assert_eq!(fit(&schema, &given), Ok(expected), "{given}");
     }
 }
+
+#[test]
+fn numbers_and_objects_of_servers_pass_as_they_are() {
+    let schema = json!({"type": "object", "properties": {
+        "far": {"type": "number"}, "free": {"type": "object"}, "any": {}
+    }, "additionalProperties": true});
+    let given = json!({"far": 1.5, "free": {"a": [1]}, "any": [true], "more": 7});
+    assert_eq!(fit(&schema, &given), Ok(given.clone()));
+    let written = fit(&schema, &json!({"far": " 2.5 "}));
+    assert_eq!(written, Ok(json!({"far": 2.5})));
+    assert!(fit(&schema, &json!({"far": "wide"})).is_err());
+}

@@ -92,7 +92,7 @@ impl Registry {
     }
 
     /// The names, in order.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|listed| listed.tool.name())
     }
 

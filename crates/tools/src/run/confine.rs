@@ -1,6 +1,9 @@
 //! How commands of a workplace are confined, in the sandbox's words.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use butler_policy::Permit;
 use butler_sandbox::{Command, Ended, Exit, Limits, Network, Profile};
@@ -52,10 +55,7 @@ pub(crate) fn profile(place: &Workplace, network: Network, wall: Duration) -> Pr
         .collect();
     profile.protected.extend(around.readable.iter().cloned());
     profile.hidden = around.hidden.clone();
-    if around.home.is_absolute() {
-        let below_home = |name: &&str| -> PathBuf { around.home.join(name) };
-        profile.hidden.extend(CREDENTIALS.iter().map(below_home));
-    }
+    profile.hidden.extend(credentials(&around.home));
     // Tokens in the clone's config, and what we keep beside it.
     if let Some(clean) = butler_repo::clean_config(place.root()) {
         profile.instead.push((clean.at, clean.from));
@@ -72,6 +72,12 @@ pub(crate) fn profile(place: &Workplace, network: Network, wall: Duration) -> Pr
         ..around.limits
     };
     profile
+}
+
+/// The places of credentials below somebody's home; none where nobody says.
+pub(crate) fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
+    let names = if home.is_absolute() { CREDENTIALS } else { &[] };
+    names.iter().map(|name| home.join(name))
 }
 
 /// A shell command in the root, with an environment built from nothing.

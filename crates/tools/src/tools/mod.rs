@@ -27,6 +27,7 @@ pub use grep::Grep;
 pub use read::Read;
 pub use run_checks::RunChecks;
 pub use web_fetch::WebFetch;
+pub(crate) use web_fetch::carries_a_secret;
 pub use write::Write;
 
 use butler_policy::{Permit, Scope};
@@ -94,7 +95,7 @@ pub(crate) fn native() -> Vec<Box<dyn Tool>> {
 }
 
 /// A spec whose schema comes from the input type.
-fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
+pub(crate) fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
         description: description.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -104,7 +105,7 @@ fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
 
 /// The typed input. The executor has checked it; this fails only for a caller
 /// that went around it.
-fn parse<T: DeserializeOwned>(input: &Value) -> Result<T, ToolOutcome> {
+pub(crate) fn parse<T: DeserializeOwned>(input: &Value) -> Result<T, ToolOutcome> {
     serde_json::from_value(input.clone())
         .map_err(|error| ToolOutcome::error(format!("bad input: {error}")))
 }

@@ -85,14 +85,14 @@ impl WebFetch {
 
 /// Whether the redactor would black out a part of the address, as written or with
 /// its escapes read. Whoever made the model write it chose the spelling.
-fn carries_a_secret(url: &str) -> bool {
+pub(crate) fn carries_a_secret(url: &str) -> bool {
     static REDACTOR: LazyLock<Option<Redactor>> = LazyLock::new(|| Redactor::new(&[], &[]).ok());
     let Some(redactor) = &*REDACTOR else {
         return true;
     };
     let plain = percent_decoded(url);
     // A key among other words is found where a key may begin.
-    let apart = plain.replace(['?', '&', '=', '/', '#', ';', ','], " ");
+    let apart = plain.replace(['?', '&', '=', '/', '#', ';', ',', '"'], " ");
     [url, &plain, &apart]
         .iter()
         .any(|text| !redactor.redact(text).findings.is_empty())

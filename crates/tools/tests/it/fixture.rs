@@ -137,6 +137,7 @@ impl Fixture {
                 home: "/home/you",
                 tainted: false,
                 known_hosts: &[],
+                outside_tools: &[],
                 sandboxed: self.sandboxed,
             },
         )

@@ -10,6 +10,7 @@ mod execution;
 mod fixture;
 mod history;
 mod nested;
+mod outside;
 mod readiness;
 mod reading;
 mod searching;

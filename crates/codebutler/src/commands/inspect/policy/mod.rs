@@ -172,6 +172,11 @@ pub(crate) fn tell(waiting: &[Ask], ui: &Ui) {
 
 /// The same for somebody who came for something else.
 pub(crate) fn tell_waiting(settings: &Settings, ui: &Ui) {
+    for name in wiring::mcp::waiting(settings) {
+        ui.note(format_args!(
+            "the MCP server `{name}` is not used until you accept it: `codebutler mcp accept {name}`"
+        ));
+    }
     let waiting = settings.waiting();
     if waiting.is_empty() {
         return;

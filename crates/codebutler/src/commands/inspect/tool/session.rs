@@ -110,6 +110,7 @@ impl ToolSession {
             home: butler_sandbox::HOME,
             tainted: false,
             known_hosts: &[],
+            outside_tools: &[],
             sandboxed: self.sandbox.strength().is_whole(),
         };
         Ok(match self.executor.judge(&call, &circumstances) {

@@ -94,6 +94,10 @@ impl Plan {
         };
         let allowed = &mut overrides.tool_overrides.bash.safe;
         allowed.extend(args.allow.iter().cloned());
+        let outside = self.settings.as_ref().map(|settings| {
+            let servers = wiring::mcp::ServerPool::default();
+            servers.tools(settings, role)
+        });
         let repo = self.settings.as_ref().map(|settings| &settings.repo);
         let turns = repo.map_or_else(
             || butler_config::Limits::default().max_turns.of(role),
@@ -119,6 +123,7 @@ impl Plan {
                 home: self.home,
                 client,
                 overrides,
+                outside: outside.unwrap_or_default(),
                 clock: process::system_clock(),
                 sandbox: self.sandbox,
             }),

@@ -9,6 +9,7 @@ mod files;
 mod finding;
 mod forge;
 mod git;
+mod mcp;
 mod models;
 mod network;
 mod sandbox;
@@ -69,6 +70,7 @@ const PROBES: &[Probe] = &[
     files::examine,
     models::examine,
     sandbox::examine,
+    mcp::examine,
     commands::examine,
     network::examine,
     clock::examine,

@@ -1,0 +1,109 @@
+//! Tools of MCP servers, as an agent uses them.
+//!
+//! What a person accepted of each server is all that a model is told about it, so
+//! nothing is started to offer its tools. Where that is more than a prompt should
+//! carry, the model gets [`FindTools`] and [`CallTool`] instead of the list.
+//!
+//! What a server answers is text from outside: cleaned, capped, between marks.
+
+mod find;
+mod place;
+mod tool;
+
+use std::{fmt, sync::Arc};
+
+use butler_mcp::{Server, ToolInfo};
+
+pub use place::ServerPlace;
+
+use crate::{
+    Tool,
+    outside::{
+        find::{CallTool, FindTools},
+        tool::ServerTool,
+    },
+};
+
+/// What descriptions of servers' tools may cost in every request, in bytes.
+const BUDGET: usize = 16 << 10;
+
+/// A server with those of its tools that a role may use.
+pub struct OutsideServer {
+    /// The server, shared by everybody who calls it.
+    pub server: Arc<Server>,
+    /// Its tools, as they were accepted.
+    pub tools: Vec<ToolInfo>,
+    /// Whether it can tell others what it is told.
+    pub goes_out: bool,
+}
+
+/// All tools of servers that a role may use. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct OutsideTools {
+    tools: Arc<[Arc<ServerTool>]>,
+    servers: Arc<[Arc<Server>]>,
+}
+
+impl OutsideTools {
+    /// The tools of these servers.
+    #[must_use]
+    pub fn new(servers: Vec<OutsideServer>) -> Self {
+        let tools = servers.iter().flat_map(|one| {
+            let tool = |info: &ToolInfo| Arc::new(ServerTool::new(&one.server, info, one.goes_out));
+            one.tools.iter().map(tool)
+        });
+        Self {
+            tools: tools.collect(),
+            servers: servers.iter().map(|one| Arc::clone(&one.server)).collect(),
+        }
+    }
+
+    /// Every name that a role with these tools may call.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.tools.iter().map(|tool| tool.name().into()).collect();
+        if !names.is_empty() {
+            names.extend([find::FIND.to_owned(), find::CALL.to_owned()]);
+        }
+        names
+    }
+
+    /// The names that a model is offered: all, or the two that lead to them.
+    #[must_use]
+    pub fn offered(&self, small_model: bool) -> Vec<String> {
+        let budget = if small_model { BUDGET / 4 } else { BUDGET };
+        let bytes: usize = self.tools.iter().map(|tool| tool.bytes()).sum();
+        match bytes {
+            0 => Vec::new(),
+            bytes if bytes <= budget => self.tools.iter().map(|tool| tool.name().into()).collect(),
+            _ => vec![find::FIND.to_owned(), find::CALL.to_owned()],
+        }
+    }
+
+    /// For a registry.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Box<dyn Tool>> {
+        if self.tools.is_empty() {
+            return Vec::new();
+        }
+        let each = self.tools.iter();
+        let each = each.map(|tool| Box::new(Arc::clone(tool)) as Box<dyn Tool>);
+        let find: [Box<dyn Tool>; 2] = [
+            Box::new(FindTools(self.clone())),
+            Box::new(CallTool(self.clone())),
+        ];
+        each.chain(find).collect()
+    }
+
+    /// Ends the servers that run.
+    pub async fn end(&self) {
+        let ends = self.servers.iter().map(|server| server.end());
+        futures_util::future::join_all(ends).await;
+    }
+}
+
+impl fmt::Debug for OutsideTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
