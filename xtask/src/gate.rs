@@ -99,6 +99,10 @@ pub(crate) fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
     if yarn.join("node_modules").exists() {
         variables.push(("CODEBUTLER_YARN_DIR", yarn.to_string_lossy().into_owned()));
     }
+    let servers = place.parts.join("mcp");
+    if servers.join("venv").exists() {
+        variables.push(("CODEBUTLER_MCP_DIR", servers.to_string_lossy().into_owned()));
+    }
     if place.ci {
         variables.push(("CODEBUTLER_REQUIRE_GH", "1".to_owned()));
     }

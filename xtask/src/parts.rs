@@ -108,6 +108,19 @@ pub(crate) const PARTS: &[Part] = &[
         ]],
     },
     Part {
+        name: "MCP servers of npm and PyPI",
+        needed_by: &["crates/mcp/tests/real"],
+        found: &[
+            "test",
+            "-x",
+            "{parts}/mcp/venv/bin/mcp-server-git",
+            "-a",
+            "-e",
+            "{parts}/mcp/node_modules/.bin/mcp-server-everything",
+        ],
+        install: &[&["sh", "crates/mcp/tests/real/setup.sh", "{parts}/mcp"]],
+    },
+    Part {
         name: "uv",
         needed_by: &["crates/codebutler/tests/it/ecosystems.rs"],
         found: &["uv", "--version"],

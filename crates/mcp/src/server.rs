@@ -232,7 +232,7 @@ impl Server {
         match answer {
             Ok(result) => {
                 self.state.lock().await.failures = 0;
-                self.answer(result)
+                self.answer(&result)
             }
             Err(error) => Err(self.failed(&running, error).await),
         }
@@ -246,8 +246,8 @@ impl Server {
         }
     }
 
-    fn answer(&self, result: ServerResult) -> Result<Answer, McpError> {
-        let result = serde_json::to_value(&result).unwrap_or_default();
+    fn answer(&self, result: &ServerResult) -> Result<Answer, McpError> {
+        let result = serde_json::to_value(result).unwrap_or_default();
         match result["resultType"].as_str() {
             None | Some("complete") => Ok(Answer::of(&result)),
             Some(_) => Err(McpError::Refused {
@@ -391,9 +391,10 @@ async fn list(running: &Running, times: &Times) -> Result<Accepted, ServiceError
     let (mut tools, mut cursor) = (Vec::new(), None);
     for _ in 0..PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
-        let mut request = ListToolsRequest::default();
-        request.params = Some(params);
-        let request = ClientRequest::ListToolsRequest(request);
+        let request = ClientRequest::ListToolsRequest(ListToolsRequest {
+            params: Some(params),
+            ..ListToolsRequest::default()
+        });
         let options = PeerRequestOptions::with_timeout(times.call);
         let sent = running.peer().send_request_with_option(request, options);
         let page = sent.await?.await_response().await?;

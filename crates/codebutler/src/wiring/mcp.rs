@@ -63,7 +63,7 @@ impl ServerPool {
         }
         // What is no longer configured ends with its last caller.
         *pool = kept;
-        OutsideTools::new(servers)
+        OutsideTools::new(&servers)
     }
 }
 

@@ -261,3 +261,48 @@ async fn the_coder_uses_a_tool_that_the_reviewer_is_not_offered() {
     assert!(offered(&coder) > 0, "{coder}");
     assert_eq!(offered(&reviewer), 0);
 }
+
+const NO_CALL: &str = r#"
+title: nobody is asked
+roles:
+  coder:
+    - say: I know it already.
+"#;
+
+const ONE_CALL: &str = r#"
+title: one of them is asked
+roles:
+  coder:
+    - call:
+        - { tool: mcp__notes__echo, with: { word: hello } }
+    - expect: { tool_result_contains: "could not be started" }
+      say: It did not start.
+"#;
+
+/// Five accepted servers are offered, and none is started before it is called.
+#[tokio::test(flavor = "multi_thread")]
+async fn configured_servers_cost_nothing_until_their_first_use() {
+    let scratch = Scratch::new();
+    set_up(&scratch, "");
+    let server = json!({"command": "python3", "args": ["server.py"], "writable": ["marks"]});
+    let names = ["notes", "b", "c", "d", "e"];
+    let all: serde_json::Map<String, Value> = names
+        .iter()
+        .map(|name| ((*name).to_owned(), server.clone()))
+        .collect();
+    scratch.write(".codebutler/mcp.json", &json!({"servers": all}).to_string());
+    scratch.write("marks/.keep", "");
+    for name in names {
+        let shown = scratch.run(&["mcp", "accept", name]);
+        let hash = shown.err.split("--hash ").nth(1).unwrap();
+        let accepted = scratch.run(&["mcp", "accept", name, "--hash", &hash[..64]]);
+        assert_eq!(accepted.code, 0, "{accepted:?}");
+    }
+    // The same command, and whoever starts it leaves a mark.
+    scratch.write("server.py", "open('marks/started', 'a').write('x')\n");
+    let mark = scratch.root().join("marks/started");
+    exec(&scratch, NO_CALL).await;
+    assert!(!mark.exists());
+    exec(&scratch, ONE_CALL).await;
+    assert_eq!(fs::read_to_string(mark).unwrap(), "x");
+}

@@ -1,6 +1,8 @@
 //! Servers as real programs in a real sandbox, most of them hostile.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod address;
 mod faults;
 mod ordinary;
+mod real;
 mod world;

@@ -47,7 +47,7 @@ pub struct OutsideTools {
 impl OutsideTools {
     /// The tools of these servers.
     #[must_use]
-    pub fn new(servers: Vec<OutsideServer>) -> Self {
+    pub fn new(servers: &[OutsideServer]) -> Self {
         let tools = servers.iter().flat_map(|one| {
             let tool = |info: &ToolInfo| Arc::new(ServerTool::new(&one.server, info, one.goes_out));
             one.tools.iter().map(tool)

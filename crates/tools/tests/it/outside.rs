@@ -30,7 +30,7 @@ fn offering(tools: Vec<ToolInfo>) -> OutsideTools {
         times: Times::default(),
         accepted: None,
     });
-    OutsideTools::new(vec![OutsideServer {
+    OutsideTools::new(&[OutsideServer {
         server: Arc::new(server),
         tools,
         goes_out: true,
