@@ -349,12 +349,19 @@ async fn a_run_survives_kills_of_everything() {
     let root = team.say("develop everything").await;
     team.press(&root, "start_merging").await;
     let mut dice = Dice::throw();
+    let mut in_time = 0;
     for _ in 0..kills {
-        let pause = 300 + dice.below(4000);
+        let pause = 200 + dice.below(2500);
         tokio::time::sleep(Duration::from_millis(pause as u64)).await;
         check_limits(&run(&team).await.unwrap_or_default());
+        in_time += usize::from(merged(&team).len() < 10);
         team.crash();
     }
+    println!("killed {kills} times, {in_time} of them before the last merge");
+    assert!(
+        in_time * 2 > kills,
+        "the run was over too soon to show much"
+    );
     until_said(&team, &root, "10 of 12 items done", 3 * PATIENCE).await;
     until_said(&team, &root, "11. Plant kapok (thread", PATIENCE).await;
     let order = merged(&team);
