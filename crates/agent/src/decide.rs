@@ -13,3 +13,4 @@ pub(crate) mod outcomes;
 pub(crate) mod person_actions;
 pub(crate) mod review;
 pub(crate) mod roadmap;
+pub(crate) mod work_so_far;
