@@ -44,6 +44,12 @@ impl Forge {
         GitHubForge::of(repo).map(|forge| Self(Kind::GitHub(forge)))
     }
 
+    /// Whether others see and do things there too.
+    #[must_use]
+    pub fn is_hosted(&self) -> bool {
+        matches!(self.0, Kind::GitHub(_))
+    }
+
     /// The remote itself, wherever it is.
     ///
     /// # Errors
@@ -291,6 +297,9 @@ calls! {
 
     /// These pull requests with what people and checks say, by one request.
     fn look(numbers: &[PrNumber]) -> Vec<PullNow>;
+
+    /// Says how our own checks of a commit went, where others see it.
+    fn set_status(head: &CommitSha, green: bool, said: &str) -> ();
 
     /// Whether somebody, by the name they have there, may push to the repository.
     fn may_write(login: &str) -> bool;

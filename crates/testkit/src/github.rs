@@ -40,6 +40,7 @@ pub(crate) struct State {
     pub no_answer: Option<(u16, String)>,
     pub requests: Vec<String>,
     pub writers: Vec<String>,
+    pub statuses: Vec<Value>,
     pub logs: HashMap<u64, String>,
     next_comment: u64,
 }
@@ -114,6 +115,7 @@ impl GitHub {
             requests: Vec::new(),
             writers: vec!["you".to_owned(), "ana".to_owned()],
             logs: HashMap::new(),
+            statuses: Vec::new(),
             next_comment: 1,
         }));
         let listener = UnixListener::bind(&socket).expect("a socket");
@@ -269,6 +271,47 @@ impl GitHub {
         let mut state = self.state();
         let id = state.checks.last().and_then(|run| run["id"].as_u64());
         state.logs.insert(id.expect("a check"), log.to_owned());
+    }
+
+    /// What was said of commits: the state and the words.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<String> {
+        let state = self.state();
+        let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+        let said = state.statuses.iter();
+        said.map(|one| format!("{} {}", text(one, "state"), text(one, "description")))
+            .collect()
+    }
+
+    /// The description of a pull request.
+    #[must_use]
+    pub fn body(&self, number: usize) -> String {
+        self.state().pulls[number - 1].body.clone()
+    }
+
+    /// Opens so many pull requests at once, from branches that all stand at `main`.
+    pub fn open_many(&self, count: usize) {
+        let mut state = self.state();
+        let head = state.tip("main").expect("main");
+        for number in state.pulls.len() + 1..=count {
+            let branch = format!("codebutler/many-{number}");
+            state.try_git(&["update-ref", &format!("refs/heads/{branch}"), &head]);
+            state.pulls.push(Pull {
+                number,
+                title: branch.clone(),
+                body: String::new(),
+                branch,
+                base: "main".to_owned(),
+                last_head: head.clone(),
+                closed: false,
+                merge_commit: None,
+                notes: Vec::new(),
+                lines: Vec::new(),
+                reviews: Vec::new(),
+                draft: false,
+                ended_by: String::new(),
+            });
+        }
     }
 
     /// How many requests came in so far, of any kind.

@@ -270,6 +270,15 @@ fn rollup(state: &State, head: &str) -> Value {
                 "detailsUrl": format!("https://github.com/you/scratch/runs/{}", run["id"])}),
         );
     }
+    for status in state.statuses.iter().filter(|one| one["sha"] == head) {
+        let name = status["context"].as_str().unwrap_or_default();
+        let word = status["state"].as_str().map(str::to_uppercase);
+        newest.insert(
+            name.to_owned(),
+            json!({"__typename": "StatusContext", "context": name, "state": word,
+                "description": status["description"], "targetUrl": null}),
+        );
+    }
     if newest.is_empty() {
         return Value::Null;
     }

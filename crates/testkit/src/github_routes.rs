@@ -35,6 +35,7 @@ pub(crate) fn router(state: Shared) -> Router {
         .merge(github_issues::routes())
         .route("/commits/{sha}/check-runs", get(checks))
         .route("/commits/{sha}/status", get(statuses))
+        .route("/statuses/{sha}", axum::routing::post(status))
         .route("/collaborators/{login}/permission", get(permission))
         .route("/actions/jobs/{id}/logs", get(log))
         .route("/git/ref/heads/{*branch}", get(branch))
@@ -283,6 +284,13 @@ async fn checks(Axum(state): Where, Path(sha): Path<String>) -> Response {
 
 async fn statuses(Path(_sha): Path<String>) -> Response {
     Json(json!({ "state": "pending", "statuses": [] })).into_response()
+}
+
+async fn status(Axum(state): Where, Path(sha): Path<String>, Json(body): Json<Value>) -> Response {
+    let mut body = body;
+    body["sha"] = json!(sha);
+    lock(&state).statuses.push(body.clone());
+    (StatusCode::CREATED, Json(body)).into_response()
 }
 
 async fn permission(Axum(state): Where, Path(login): Path<String>) -> Response {

@@ -2,6 +2,9 @@
 //! merged: checks, size, review, weakened tests, where to look. No model writes a
 //! word of it, and the merge card is bound to it.
 
+mod left_to_do;
+mod on_forge;
+
 use butler_protocol::{Receipt, Verdict, count_of};
 use butler_repo::{ChangedFile, Changes, PullRequest};
 use butler_tools::weakened_checks;
@@ -33,6 +36,7 @@ pub(crate) async fn of_pull(
             lines
         }
     };
+    lines.extend(on_forge::of_pull(context, pull.number, cancel).await);
     if context.agent.rules().journal_in_pull {
         lines.push(format!(
             "Adds a page about this thread, `{}`",
@@ -67,6 +71,7 @@ fn of_change(verdict: Option<&Verdict>, changes: &Changes) -> Vec<String> {
         }
     }
     lines.extend(flags.iter().map(|flag| format!("⚠ {flag}")));
+    lines.extend(left_to_do::in_diff(&changes.diff));
     lines.push(size(&changes.files));
     lines.extend(of_review(verdict));
     lines

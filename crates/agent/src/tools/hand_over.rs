@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use butler_policy::{Permit, Right, Scope, right};
 use butler_protocol::{
-    CallId, CommitSha, DecisionKind, HandOver, Receipt, Record, RefusedFor, Role, Then,
+    CallId, CommitSha, DecisionKind, HandOver, Plan, Receipt, Record, RefusedFor, Role, Then,
     ToolOutcome, ToolSpec, Waiting,
 };
 use butler_repo::{Author, DiffOf, Error, NewComment, NewPull, Worktree};
@@ -314,7 +314,8 @@ async fn ready(
             ),
         ));
     }
-    let title = agent.clean(&plan.map_or_else(|| first_line(&input.text), |plan| plan.title));
+    let title = plan.as_ref().map(|plan| plan.title.clone());
+    let title = agent.clean(&title.unwrap_or_else(|| first_line(&input.text)));
     let head = publish(context, &worktree, call, &title, tool_context).await?;
     let thread = agent.poster.address(&context.thread).await;
     let thread = thread.unwrap_or_else(|| context.thread.to_string());
@@ -325,13 +326,19 @@ async fn ready(
             &NewPull {
                 branch: worktree.branch.clone(),
                 title,
-                body: agent.clean(&format!("{}\n\nThread: {thread}", input.text)),
+                body: agent.clean(&pull_text(
+                    &input.text,
+                    plan.as_ref(),
+                    receipt.as_ref(),
+                    &thread,
+                )),
             },
             tool_context.cancel(),
         )
         .await
         .map_err(|error| failed("the pull request could not be opened", &error))?;
     pull_news::opened(context, &worktree, &pr, &head, tool_context.cancel()).await;
+    say_checks(context, &head, receipt.as_ref(), tool_context).await;
     answer(context, &head, &input.answers, tool_context).await?;
     // A forecast that fails is none: it warns, it does not decide.
     let warnings = clashes.unwrap_or_default();
@@ -346,6 +353,45 @@ async fn ready(
         round,
         task,
     })
+}
+
+/// What stands in the pull request until the Lead writes its description: what was done,
+/// what was approved, how the checks went, where it was talked about.
+fn pull_text(text: &str, plan: Option<&Plan>, receipt: Option<&Receipt>, thread: &str) -> String {
+    let mut body = text.trim().to_owned();
+    if let Some(plan) = plan {
+        let criteria = plan.criteria.iter().map(|one| format!("\n- {one}"));
+        let criteria: String = criteria.collect();
+        body.push_str(&format!(
+            "\n\n**Approved plan:** {}\n{criteria}",
+            plan.summary.trim()
+        ));
+    }
+    let checks = render::checks_line(receipt).replace("• ", "- ");
+    format!("{body}\n\n{checks}\n\nThread: {thread}")
+}
+
+/// The forge shows our receipt beside its own checks. Nothing depends on it.
+async fn say_checks(
+    context: &ThreadContext,
+    head: &CommitSha,
+    receipt: Option<&Receipt>,
+    tool_context: &ToolContext,
+) {
+    let green = receipt.is_some_and(Receipt::green);
+    let said = receipt.map_or_else(
+        || "unverified: no checks ran on these files".to_owned(),
+        |receipt| {
+            let checks = receipt.checks.iter();
+            let said = checks.map(|check| format!("{} {}", check.name, check.said()));
+            said.collect::<Vec<_>>().join("; ")
+        },
+    );
+    let forge = &context.agent.forge;
+    let told = forge.set_status(head, green, &said, tool_context.cancel());
+    if let Err(error) = told.await {
+        tracing::warn!(%error, "the forge does not show our checks");
+    }
 }
 
 /// Whoever commented on the forge is answered there, below their words, once each.

@@ -69,6 +69,14 @@ async fn a_comment_is_seen_to_and_answered_where_it_stands() {
         return;
     }
     let (team, github, root, killed) = waiting("lead/agent.after-forge-news").await;
+    let body = github.body(1);
+    for part in [
+        "**Approved plan:** As asked.",
+        "- it is there",
+        "Checks on this tree",
+    ] {
+        assert!(body.contains(part), "{body}");
+    }
     let id = github.say_at(person("ana", "Greet ana, please."), "greeting.txt", 1);
     assert_eq!(id, 2, "the scenario knows it by this number");
     card(&team, &root, "One line for ana.").await;
@@ -123,6 +131,12 @@ async fn red_checks_are_repaired_twice_and_then_a_person_is_asked() {
     );
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(github.head(1), third, "nobody went on by itself");
+    github.review(person("ben", ""), "CHANGES_REQUESTED");
+    team.reply(&root, "merge").await;
+    let warned = |thread: &Value| {
+        says(thread, "Red on the forge: `ci`") && says(thread, "ben asks for changes on the forge")
+    };
+    team.until(&root, "a card that says so", warned).await;
     let number = times(&thread, "`ci` is red");
     assert_eq!(number, 3, "each once: {:#?}", texts(&thread));
     team.press_action(&root, "cb-act-take-up-3").await;

@@ -104,12 +104,13 @@ async fn a_request_becomes_a_merge_on_github() {
     team.until(&root, "the merge", ended).await;
     assert!(github.count("POST", "/pulls") >= 1);
     assert_eq!(github.count("PUT", "/pulls/1/merge"), 1);
-    assert_eq!(
-        github.comments(1),
-        1,
-        "the verdict stands on the pull request"
-    );
-    let note = github.notes(1).remove(0);
+    let mut notes = github.notes(1);
+    assert_eq!(notes.len(), 1, "the verdict stands on the pull request");
+    assert_eq!(github.comments(1), 2, "its finding stands at its line too");
+    let statuses = github.statuses();
+    let receipt = "success test passed (5 passed, 0 failed, 0 skipped)";
+    assert_eq!(statuses, [receipt], "our receipt stands at the commit");
+    let note = notes.remove(0);
     assert!(note.starts_with("Review of #1"), "{note}");
     assert!(
         !note.contains("@codebutler"),

@@ -266,6 +266,17 @@ impl LocalForge {
     }
 
     #[expect(clippy::unused_async, reason = "the other kind asks")]
+    pub(crate) async fn set_status(
+        &self,
+        _head: &CommitSha,
+        _green: bool,
+        _said: &str,
+        _cancel: &CancellationToken,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    #[expect(clippy::unused_async, reason = "the other kind asks")]
     pub(crate) async fn may_write(
         &self,
         _login: &str,

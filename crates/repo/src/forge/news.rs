@@ -28,6 +28,8 @@ pub struct PullNow {
     pub draft: bool,
     /// Whether it does not go together with its base; nothing while nobody knows.
     pub conflict: Option<bool>,
+    /// Whether it could be merged, in the forge's own word.
+    pub merge_state: String,
     /// What others said on it.
     pub said: Vec<Said>,
     /// Comments and reviews that are ours.
@@ -246,6 +248,7 @@ mod tests {
             pushed_by: None,
             draft: false,
             conflict: Some(false),
+            merge_state: String::new(),
             said: Vec::new(),
             ours: BTreeSet::new(),
             checks: Vec::new(),

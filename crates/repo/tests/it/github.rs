@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use butler_protocol::{PullEvent, Reviewed};
+use butler_protocol::{PrNumber, PullEvent, Reviewed};
 use butler_repo::{Edit, Error, Forge, Git, Repo, Settings, Worktree, news};
 use butler_testkit::{GitHub, PersonComment, ScratchRepo};
 
@@ -218,6 +218,34 @@ async fn what_others_do_is_news() {
     };
     assert_eq!((by.as_str(), closer.as_str()), ("ana", "ana"));
     assert_eq!(github.head(1), theirs);
+}
+
+/// Fifty threads with open pull requests cost one request when nothing happens, and one
+/// more when something did.
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_pull_requests_are_one_request() {
+    let Some(stage) = stage().await else { return };
+    let Stage { github, forge, .. } = &stage;
+    github.open_many(50);
+    let all: Vec<PrNumber> = (1..=50).map(PrNumber).collect();
+    let before = github.requests();
+    let first = forge.glance(&all, &go()).await.unwrap().unwrap();
+    assert_eq!((first.len(), github.requests()), (50, before + 1));
+    assert_eq!(forge.glance(&all, &go()).await.unwrap().unwrap(), first);
+    github.say(PersonComment {
+        number: 7,
+        login: "ana",
+        body: "Why?",
+    });
+    let later = forge.glance(&all, &go()).await.unwrap().unwrap();
+    let moved: Vec<&PrNumber> = all
+        .iter()
+        .filter(|one| first[*one] != later[*one])
+        .collect();
+    assert_eq!(moved, [&PrNumber(7)]);
+    let before = github.requests();
+    let seen = forge.look(&all, &go()).await.unwrap();
+    assert_eq!((seen.len(), github.requests()), (50, before + 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

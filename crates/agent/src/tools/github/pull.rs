@@ -140,7 +140,7 @@ impl ChatTool for GhComment {
     }
 }
 
-fn place(text: &str) -> Option<Place> {
+pub(crate) fn place(text: &str) -> Option<Place> {
     let (path, line) = text.trim().rsplit_once(':')?;
     let line = line.parse().ok()?;
     let path = path.to_owned();

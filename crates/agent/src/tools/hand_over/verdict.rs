@@ -19,7 +19,7 @@ use crate::{
     decide::review::{self, Depth, FormChecks},
     tell::{change, render},
     thread::context::ThreadContext,
-    tools::failed,
+    tools::{failed, github::pull},
     upkeep::overlap,
 };
 
@@ -395,7 +395,40 @@ async fn comment(
     };
     let forge = &context.agent.forge;
     let posted = forge.comment(pr, &comment, tool_context.cancel()).await;
-    posted
-        .map(drop)
-        .map_err(|error| failed("the verdict could not be put on the pull request", &error))
+    posted.map_err(|error| failed("the verdict could not be put on the pull request", &error))?;
+    if let HandOver::Verdict { verdict, .. } = body {
+        at_their_lines(context, pr, verdict, tool_context).await;
+    }
+    Ok(())
+}
+
+/// Where others read along each finding stands at its line too. One about a line that
+/// the change does not show stands in the verdict only.
+async fn at_their_lines(
+    context: &ThreadContext,
+    pr: PrNumber,
+    verdict: &Verdict,
+    tool_context: &ToolContext,
+) {
+    let forge = &context.agent.forge;
+    for finding in verdict.findings.iter().filter(|_| forge.is_hosted()) {
+        let Some(place) = pull::place(&finding.place) else {
+            continue;
+        };
+        let comment = NewComment {
+            author: Author::Role(context.role()),
+            body: context.agent.clean(&render::finding(finding)),
+            place: Some(place),
+            key: format!(
+                "finding-{}-{}-{}",
+                context.thread.short(),
+                verdict.round,
+                finding.id
+            ),
+        };
+        let posted = forge.comment(pr, &comment, tool_context.cancel()).await;
+        if let Err(error) = posted {
+            tracing::info!(%error, finding = finding.id, "a finding stands in the verdict only");
+        }
+    }
 }

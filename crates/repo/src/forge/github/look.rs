@@ -22,6 +22,9 @@ use super::{
 };
 use crate::{Error, Result, commits::squash};
 
+/// What our own receipts are called there.
+const STATUS: &str = "codebutler/checks";
+
 const CHECKS: &str = "statusCheckRollup { contexts(first: 100) { nodes { __typename \
     ... on CheckRun { name status conclusion databaseId detailsUrl title summary } \
     ... on StatusContext { context state description targetUrl } } } }";
@@ -32,7 +35,7 @@ const MOVES: &str = "state headRefOid isDraft mergeable updatedAt comments { tot
     statusCheckRollup { contexts(first: 100) { nodes { __typename ... on CheckRun { name \
     conclusion } ... on StatusContext { context state } } } } } } }";
 
-const WORDS: &str = "number state headRefName headRefOid isDraft mergeable \
+const WORDS: &str = "number state headRefName headRefOid isDraft mergeable mergeStateStatus \
     mergeCommit { oid } mergedBy { login } \
     timelineItems(last: 1, itemTypes: [CLOSED_EVENT]) { nodes { \
       ... on ClosedEvent { actor { login } } } } \
@@ -124,6 +127,26 @@ impl GitHubForge {
         })
     }
 
+    /// Says how our own checks of a commit went. Whoever may not say so is not heard.
+    pub(crate) async fn set_status(
+        &self,
+        head: &CommitSha,
+        green: bool,
+        said: &str,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let description: String = said.chars().take(140).collect();
+        let body = json!({"state": if green { "success" } else { "failure" },
+            "context": STATUS, "description": description});
+        let answer = self
+            .send("POST", format!("statuses/{head}"), body, cancel)
+            .await?;
+        match answer.status {
+            201 | 403 | 404 if !answer.is_limit() => Ok(()),
+            _ => Err(answer.refusal()),
+        }
+    }
+
     /// Whether somebody may push to the repository.
     pub(crate) async fn may_write(&self, login: &str, cancel: &CancellationToken) -> Result<bool> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
@@ -202,6 +225,7 @@ fn pull(node: &Value, red_on_base: &BTreeSet<String>) -> Option<PullNow> {
             Some("MERGEABLE") => Some(false),
             _ => None,
         },
+        merge_state: text(&node["mergeStateStatus"]).unwrap_or_default(),
         said: Vec::new(),
         ours: BTreeSet::new(),
         checks: checks(commit, red_on_base),
@@ -287,6 +311,10 @@ fn checks(commit: &Value, red_on_base: &BTreeSet<String>) -> Vec<CheckNow> {
     let read = contexts.filter_map(|node| {
         let run = node["__typename"] == "CheckRun";
         let name = text(&node[if run { "name" } else { "context" }])?;
+        // Our own word is no news to us.
+        if name == STATUS {
+            return None;
+        }
         let word = node[if run { "conclusion" } else { "state" }].as_str();
         let word = word.map(str::to_lowercase).filter(|word| !word.is_empty());
         let said = if run {
