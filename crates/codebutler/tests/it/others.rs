@@ -72,7 +72,7 @@ async fn a_conflict_is_settled_by_the_team_and_merged() {
     team.press(&roots[1], "merge").await;
     let again = |thread: &Value| says(thread, "say goodbye too");
     let thread = team.until(&roots[1], "a new card", again).await;
-    let evidence = "1 file changed, 1 lines added, 0 removed: `greeting.txt`";
+    let evidence = "1 file changed, 1 line added, 0 removed: `greeting.txt`";
     assert!(says(&thread, evidence), "{thread:#}");
     team.press_card(&roots[1], "say goodbye too", "merge").await;
     team.until(&roots[1], "the second merge", ended).await;
