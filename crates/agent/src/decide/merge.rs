@@ -395,7 +395,7 @@ pub(crate) async fn offer(
     let new = NewPull {
         branch: worktree.branch.clone(),
         title: message.to_owned(),
-        body: agent.clean(&list),
+        body: agent.clean(list.trim_end()),
     };
     let pull = agent.forge.create(&new, cancel).await?;
     pull_news::opened(context, &worktree, &pull, &head, cancel).await;

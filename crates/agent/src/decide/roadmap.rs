@@ -43,7 +43,11 @@ pub(crate) async fn approved(
     let list: Vec<String> = subject.changes.iter().map(ToString::to_string).collect();
     let message = match list.as_slice() {
         [one] => format!("roadmap: {one}"),
-        several => format!("roadmap: {} changes", several.len()),
+        several => format!(
+            "roadmap: {} changes\n\n- {}",
+            several.len(),
+            several.join("\n- ")
+        ),
     };
     let file = OneFile {
         name: FILE,
@@ -68,7 +72,8 @@ pub(crate) async fn approved(
             list.join("\n- ")
         ),
         Ok(None) => {
-            let text = "Approved, and not written: the roadmap has changed since, and this does not fit it any more. Nothing was changed; propose it again.";
+            let text = "Approved, and not written: the roadmap has changed since, and this does not fit it any more. Nothing was changed; it has to be proposed again.";
+            say(context, order, text).await?;
             return Ok(ToolOutcome::error(text));
         }
         Err(error) => {

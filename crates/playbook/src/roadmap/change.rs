@@ -39,11 +39,36 @@ impl Roadmap {
         }
     }
 
+    /// The same changes with the numbers that new items get.
+    #[must_use]
+    pub fn numbered(&self, mut changes: Vec<RoadmapChange>) -> Vec<RoadmapChange> {
+        let highest = self.items().iter().map(|item| item.number).max();
+        let mut free = highest.unwrap_or(0);
+        let mut next = || {
+            free = free.saturating_add(1);
+            Some(free)
+        };
+        for change in &mut changes {
+            match change {
+                RoadmapChange::Add(new) => new.number = next(),
+                RoadmapChange::Split { item, into } => {
+                    for (at, piece) in into.iter_mut().enumerate() {
+                        piece.number = if at == 0 { Some(*item) } else { next() };
+                    }
+                }
+                _ => {}
+            }
+        }
+        changes
+    }
+
     fn with(&self, change: &RoadmapChange) -> Result<Self, RoadmapError> {
         match change {
-            RoadmapChange::Add(new) => self
-                .add(&new.title, &new.depends_on, &new.criteria)
-                .map(|(_, changed)| changed),
+            RoadmapChange::Add(new) => {
+                let (number, changed) = self.add(&new.title, &new.depends_on, &new.criteria)?;
+                as_approved(new, number)?;
+                Ok(changed)
+            }
             RoadmapChange::Change {
                 item,
                 title,
@@ -154,6 +179,7 @@ impl Roadmap {
         let mut pieces = vec![number];
         for piece in rest {
             let (new, changed) = roadmap.add(&piece.title, &needs(piece), &piece.criteria)?;
+            as_approved(piece, new)?;
             roadmap = changed.moved(new, follower)?;
             pieces.push(new);
         }
@@ -179,6 +205,14 @@ impl Roadmap {
 
     fn known(&self, number: u32) -> Result<&Item, RoadmapError> {
         self.item(number).ok_or(RoadmapError::Unknown(number))
+    }
+}
+
+/// Refuses another number than the one that was shown.
+fn as_approved(item: &RoadmapItem, number: u32) -> Result<(), RoadmapError> {
+    match item.number {
+        Some(shown) if shown != number => Err(RoadmapError::Renumbered(shown, number)),
+        _ => Ok(()),
     }
 }
 

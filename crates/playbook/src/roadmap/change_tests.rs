@@ -12,6 +12,7 @@ const FILE: &str = "# Roadmap: shop\n\nA word of ana.\n\n## 1. Auth\n- Status: d
 
 fn item(title: &str, depends_on: &[u32]) -> RoadmapItem {
     RoadmapItem {
+        number: None,
         title: title.into(),
         depends_on: depends_on.into(),
         criteria: vec!["it works".into()],
@@ -150,6 +151,7 @@ fn any_change() -> impl Strategy<Value = RoadmapChange> {
     let criteria = prop::collection::vec(words.clone(), 0..3);
     let new = (words.clone(), numbers.clone(), criteria.clone()).prop_map(
         |(title, depends_on, criteria)| RoadmapItem {
+            number: None,
             title,
             depends_on,
             criteria,
@@ -295,4 +297,34 @@ proptest! {
             prop_assert!(changed.problems("").len() <= roadmap.problems("").len());
         }
     }
+}
+
+#[test]
+fn what_was_approved_is_written_with_its_numbers_or_not_at_all() {
+    let before = Roadmap::parse("# Roadmap\n\n## 1. Auth\n\n## 6. Mail\n- Depends on: 1\n");
+    let wanted = vec![
+        RoadmapChange::Add(item("Module", &[])),
+        RoadmapChange::Add(item("Types", &[7])),
+        RoadmapChange::Split {
+            item: 1,
+            into: vec![item("Keys", &[]), item("Login", &[])],
+        },
+    ];
+    let changes = before.numbered(wanted);
+    let lines: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "add 7. “Module”",
+            "add 8. “Types”",
+            "split item 1 into 1. “Keys”, 9. “Login”"
+        ]
+    );
+    let after = before.apply(&changes).unwrap();
+    assert_eq!(after.item(8).unwrap().depends_on, [7]);
+    assert_eq!(after.item(6).unwrap().depends_on, [1, 9]);
+    // Somebody else's item took the 7 in between: the 8 would wait for that one.
+    let (_, other) = before.add("A command line", &[], &[]).unwrap();
+    let wrong = other.apply(&changes).unwrap_err();
+    assert!(wrong[0].contains("the number 8, not 7"), "{wrong:?}");
 }

@@ -15,6 +15,9 @@ pub enum RoadmapError {
     /// The text would not read back as what was written.
     #[error("the roadmap's sections cannot be told apart: is a code fence left open?")]
     Tangled,
+    /// Others were faster.
+    #[error("it would get the number {1}, not {0} as shown")]
+    Renumbered(u32, u32),
     /// A split needs something to split into.
     #[error("name at least two pieces")]
     NoPieces,

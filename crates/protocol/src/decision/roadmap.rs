@@ -59,6 +59,10 @@ pub enum RoadmapChange {
 /// What is planned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoadmapItem {
+    /// The number that it gets. What a person approved is written with this one or not
+    /// at all: others may name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
     /// A few words that name it.
     pub title: String,
     /// Numbers of the items that must be done first.
@@ -100,18 +104,29 @@ impl fmt::Display for RoadmapStatus {
     }
 }
 
+/// Its number and its title.
+impl fmt::Display for RoadmapItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(number) = self.number {
+            write!(f, "{number}. ")?;
+        }
+        write!(f, "“{}”", self.title)
+    }
+}
+
 /// One line that says what is done.
 impl fmt::Display for RoadmapChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RoadmapChange::Add(item) => write!(f, "add “{}”", item.title),
+            RoadmapChange::Add(item) => write!(f, "add {item}"),
             RoadmapChange::Change { item, .. } => write!(f, "change item {item}"),
             RoadmapChange::Move { item, before } => match before {
                 Some(before) => write!(f, "move item {item} before item {before}"),
                 None => write!(f, "move item {item} to the end"),
             },
             RoadmapChange::Split { item, into } => {
-                write!(f, "split item {item} into {}", into.len())
+                let pieces: Vec<String> = into.iter().map(ToString::to_string).collect();
+                write!(f, "split item {item} into {}", pieces.join(", "))
             }
             RoadmapChange::Status { item, status } => write!(f, "item {item} is {status}"),
             RoadmapChange::Block { item, reason } => {

@@ -51,7 +51,8 @@ struct Change {
     /// move: the item before which it stands then; left out: the end.
     #[serde(default)]
     before: Option<u32>,
-    /// split: the pieces, each with title, depends_on and criteria.
+    /// split: the pieces, each with title, depends_on and criteria. The first keeps the
+    /// number, the others get the next free ones; what waited for the item waits for all.
     #[serde(default)]
     into: Vec<Piece>,
     /// status: pending, in_progress or done.
@@ -99,6 +100,7 @@ impl ChatTool for ChangeRoadmap {
             Ok(now) => now,
             Err(error) => return failed("the roadmap could not be read", &error),
         };
+        let changes = now.numbered(changes);
         let changed = match now.apply(&changes) {
             Ok(changed) => changed,
             Err(problems) => {
@@ -129,7 +131,8 @@ impl ChatTool for ChangeRoadmap {
 /// What goes and comes; which side is which says the card.
 fn shown(before: &str, after: &str) -> String {
     let whole = diff("roadmap.md", before, after);
-    let lines: Vec<&str> = whole.lines().skip(2).collect();
+    // An empty line of the file has nothing to show for its blank.
+    let lines: Vec<&str> = whole.lines().skip(2).map(str::trim_end).collect();
     lines.join("\n")
 }
 
@@ -159,6 +162,7 @@ impl Change {
         let title = self.title.filter(|title| !title.trim().is_empty());
         Ok(match self.op.trim().to_lowercase().as_str() {
             "add" => RoadmapChange::Add(RoadmapItem {
+                number: None,
                 title: title.ok_or("`title` is missing: a few words that name the item")?,
                 depends_on: self.depends_on.unwrap_or_default(),
                 criteria: self.criteria.unwrap_or_default(),
@@ -200,6 +204,7 @@ impl Change {
 impl Piece {
     fn item(self) -> RoadmapItem {
         RoadmapItem {
+            number: None,
             title: self.title,
             depends_on: self.depends_on,
             criteria: self.criteria,

@@ -246,15 +246,17 @@ fn of_roadmap_change(change: &RoadmapChange, words: Words) -> Vec<Part> {
 
 fn of_roadmap_item(label: &str, item: &RoadmapItem) -> Vec<Part> {
     let RoadmapItem {
+        number,
         title,
         depends_on,
         criteria,
     } = item;
-    vec![
-        Part::row(label, title),
-        needed(depends_on),
-        done_when(criteria),
-    ]
+    let number = number.map(|number| Part::row("As item", &number.to_string()));
+    [Part::row(label, title)]
+        .into_iter()
+        .chain(number)
+        .chain([needed(depends_on), done_when(criteria)])
+        .collect()
 }
 
 fn of_run(run: &DevelopSubject, words: Words) -> Vec<Part> {

@@ -76,6 +76,10 @@ fn by_script(words: &[&str], script: Option<&str>) -> Option<String> {
     if script.iter().any(|word| is_joint(word)) {
         return None;
     }
+    // Node takes its flags before the paths that the script names, not behind them.
+    if script.starts_with(&["node", "--test"]) {
+        return known(&script);
+    }
     let rest = RUNNERS.iter().find_map(|(names, rest)| {
         let found = script.windows(names.len()).any(|part| part == *names);
         found.then_some(*rest)
@@ -137,7 +141,7 @@ mod tests {
             (
                 "npm test",
                 Some("node --test"),
-                "`npm test -- --test-name-pattern 'name' path/to/file.js`",
+                "`node --test --test-name-pattern 'name' path/to/file.js`",
             ),
         ] {
             assert_eq!(command(all, script).as_deref(), Some(one), "{all}");

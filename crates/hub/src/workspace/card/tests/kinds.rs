@@ -83,6 +83,7 @@ fn roadmap(found: &[(String, Found)]) -> Subject {
         };
         let number = || text().parse().unwrap();
         let item = |title: String| RoadmapItem {
+            number: None,
             title,
             depends_on: Vec::new(),
             criteria: Vec::new(),
@@ -186,6 +187,7 @@ fn with(
         .filter_map(|one| one.parse().ok())
         .collect();
     let fill = |item: &mut RoadmapItem| match label {
+        "As item" => item.number = numbers.first().copied(),
         "Depends on" => item.depends_on.clone_from(&numbers),
         "Done when" => item.criteria.clone_from(&lines),
         other => panic!("{other}"),
@@ -249,8 +251,10 @@ fn with(
 
 fn roadmap_item() -> impl Strategy<Value = RoadmapItem> {
     let numbers = prop::collection::vec(any::<u32>(), 0..3);
-    (nasty(), numbers, prop::collection::vec(nasty(), 0..3)).prop_map(
-        |(title, depends_on, criteria)| RoadmapItem {
+    let criteria = prop::collection::vec(nasty(), 0..3);
+    (any::<Option<u32>>(), nasty(), numbers, criteria).prop_map(
+        |(number, title, depends_on, criteria)| RoadmapItem {
+            number,
             title,
             depends_on,
             criteria,
