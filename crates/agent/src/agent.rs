@@ -6,7 +6,7 @@ use std::{env, path::PathBuf, sync::Arc};
 use butler_model::ModelClient;
 use butler_playbook::{Overview, Playbook};
 use butler_policy::{Right, right};
-use butler_protocol::{Epoch, Role, UserId};
+use butler_protocol::{Epoch, Role, ThreadId, UserId};
 use butler_repo::{Forge, Repo};
 use butler_sandbox::Sandbox;
 
@@ -16,7 +16,7 @@ use crate::{
     listen::pause::Pause,
     tell::poster::Poster,
     thread::{prepare::Preparations, slots::Slots},
-    upkeep::{playbook_cache::PlaybookCache, rules_in_force::RulesInForce},
+    upkeep::{playbook_cache::PlaybookCache, rules_in_force::RulesInForce, stories::Trials},
 };
 
 /// One agent process.
@@ -121,9 +121,10 @@ impl Agent {
     }
 
     /// The prompt for the next activation, for a thread that is about `task`.
-    pub(crate) async fn prompt(&self, task: &str) -> String {
+    pub(crate) async fn prompt(&self, task: &str, thread: &ThreadId) -> String {
         let (rules, playbook) = (self.rules(), self.playbook().await);
-        let mut prompt = playbook.prompt(self.role(), rules.models.profile, task);
+        let out = Trials::read(&self.threads()).left_out(thread);
+        let mut prompt = playbook.prompt(self.role(), rules.models.profile, task, &out);
         prompt.extend(rules.language.iter().map(|line| format!("\n\n{line}")));
         // Whoever keeps findings is told which of them to look up again.
         let keeps = right(self.role(), "SaveResearch") != Right::No;

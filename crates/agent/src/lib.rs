@@ -36,3 +36,4 @@ pub use tools::{chat_specs, small::small_spec};
 pub use upkeep::garbage::Patience;
 pub use upkeep::playbook_cache::playbook_at;
 pub use upkeep::rules_in_force::RulesInForce;
+pub use upkeep::stories::{Trials, story};

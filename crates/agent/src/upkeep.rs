@@ -1,6 +1,7 @@
 //! What nobody asks for and somebody has to do: garbage, pruning, overlaps, history.
 
 pub(crate) mod garbage;
+pub(crate) mod growing;
 pub(crate) mod history;
 pub(crate) mod overlap;
 pub(crate) mod playbook_cache;
@@ -8,3 +9,5 @@ pub(crate) mod pruning;
 pub(crate) mod pull_news;
 pub(crate) mod pull_watch;
 pub(crate) mod rules_in_force;
+pub(crate) mod stories;
+pub(crate) mod tree;

@@ -15,7 +15,7 @@ use crate::commands::{
     backup::{restore, save},
     inspect::{logs, model, policy, prompt, redact, rehearsal, schema, tool, validate},
     mcp,
-    playbook::{roadmap, roles, skill},
+    playbook::{memory, roadmap, roles, skill},
     run::{agent, demo, exec, hub, link, up},
     services::{self, start, status, stop, uninstall},
     setup::{completions, configure, doctor, init, man, slack},
@@ -108,6 +108,7 @@ pub(crate) enum Command {
     Undo(undo::Args),
     Skill(skill::Args),
     Roadmap(roadmap::Args),
+    Memory(memory::Args),
     Roles(roles::Args),
     Prompt(prompt::Args),
     Mcp(mcp::Args),
@@ -150,6 +151,7 @@ impl Command {
             Command::Undo(args) => undo::run(&args, ui),
             Command::Skill(args) => skill::run(&args, ui),
             Command::Roadmap(args) => roadmap::run(&args, ui),
+            Command::Memory(args) => memory::run(&args, ui),
             Command::Roles(args) => roles::run(&args, ui),
             Command::Prompt(args) => prompt::run(&args, ui),
             Command::Mcp(args) => mcp::run(&args, ui),
@@ -193,7 +195,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Look",
         &[
-            "threads", "cost", "pr", "logs", "roadmap", "skill", "roles", "prompt",
+            "threads", "cost", "pr", "logs", "roadmap", "memory", "skill", "roles", "prompt",
         ],
     ),
     (

@@ -88,6 +88,12 @@ impl Playbook {
         files.filter_map(|(path, text)| Some((path.strip_prefix(HOME)?, text.as_str())))
     }
 
+    /// The same with one more file.
+    pub(crate) fn with_file(&self, path: String, text: String) -> Self {
+        let files = self.files.clone().into_iter();
+        Self::new(files.chain([(path, text)]))
+    }
+
     /// The skills that can run, and what is wrong with the others.
     #[must_use]
     pub fn skills(&self) -> &Skills {
@@ -145,11 +151,12 @@ impl Playbook {
     /// The prompt of a role for its next activation; `task` is what the thread
     /// is about, as far as it is known.
     #[must_use]
-    pub fn prompt(&self, role: Role, profile: Profile, task: &str) -> String {
+    pub fn prompt(&self, role: Role, profile: Profile, task: &str, left_out: &[String]) -> String {
         let extras = Extras {
             profile,
             skills: &self.skills.skills,
             task,
+            left_out,
         };
         prompt_with(role, &self.sources(role), &extras)
     }

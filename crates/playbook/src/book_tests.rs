@@ -25,7 +25,7 @@ fn without_files_of_its_own_a_repo_has_the_shipped_ones() {
     assert_eq!(empty.problems(), []);
     assert!(
         empty
-            .prompt(Role::Pm, Profile::Full, "")
+            .prompt(Role::Pm, Profile::Full, "", &[])
             .contains("\n- explain (target): ")
     );
     assert!(empty.roadmap().items().is_empty());
@@ -38,7 +38,7 @@ fn files_of_the_team_replace_the_shipped_ones() {
         (".codebutler/workflows.md", "## sprint\nTwo weeks.\n"),
         (".codebutler/skills/ship.md", OWN),
     ]);
-    let prompt = own.prompt(Role::Coder, Profile::Full, "");
+    let prompt = own.prompt(Role::Coder, Profile::Full, "", &[]);
     assert!(prompt.starts_with("# Coder\n\nOur own way."), "{prompt}");
     assert!(
         prompt.contains("# The team"),
@@ -75,7 +75,7 @@ fn shared_skills_stand_beside_our_own_and_the_first_place_wins() {
             ".claude/skills/pdf/SKILL.md:1: there is another skill \"pdf\"; this one is left out",
         ]
     );
-    let index = all.prompt(Role::Pm, Profile::Full, "");
+    let index = all.prompt(Role::Pm, Profile::Full, "", &[]);
     assert!(index.contains("\n- pdf: Fill forms."), "{index}");
     let started = all.shortcut_named(Role::Pm, "pdf", &[]);
     let Ok(crate::Shortcut::Own { note }) = started else {
@@ -102,7 +102,7 @@ fn the_repos_own_rules_are_read_and_nested_ones_are_named() {
         ("web/AGENTS.md", "Use CSS."),
     ];
     for role in Role::ALL {
-        let text = book(&rules).prompt(role, Profile::Full, "");
+        let text = book(&rules).prompt(role, Profile::Full, "", &[]);
         assert!(
             text.contains("itself (AGENTS.md)") && text.contains("Use tabs."),
             "{role}"
@@ -113,7 +113,7 @@ fn the_repos_own_rules_are_read_and_nested_ones_are_named() {
         );
         assert!(!text.contains("Use spaces."), "{role}");
     }
-    let other = book(&rules[1..2]).prompt(Role::Coder, Profile::Full, "");
+    let other = book(&rules[1..2]).prompt(Role::Coder, Profile::Full, "", &[]);
     assert!(other.contains("Use spaces."));
 }
 
@@ -125,7 +125,7 @@ fn a_changed_file_changes_the_next_prompt_and_nothing_else_does() {
         ("src/x.rs", "new"),
     ]);
     let after = book(&[(".codebutler/coder.md", "# Coder\n\nNew.\n")]);
-    let prompt = |book: &Playbook| book.prompt(Role::Coder, Profile::Full, "");
+    let prompt = |book: &Playbook| book.prompt(Role::Coder, Profile::Full, "", &[]);
     assert_eq!(prompt(&before), prompt(&same));
     assert_ne!(prompt(&before), prompt(&after));
 }

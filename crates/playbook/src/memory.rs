@@ -5,17 +5,19 @@
 //! The budget counts what enters the prompt, so the archive is free.
 
 pub(crate) mod learning;
+pub(crate) mod map;
 pub(crate) mod prune;
 pub(crate) mod relevance;
 pub(crate) mod route;
+pub(crate) mod worth;
 
 use std::ops::Range;
 
-use butler_protocol::Confidence;
+use butler_protocol::{Confidence, Sha256Hex};
 
 use crate::{
     Learning, Problem,
-    markdown::outline::{content_end, insert_block, section, sections, splice},
+    markdown::outline::{content_end, insert_block, lines, section, sections, splice},
     tokens, without_section,
 };
 
@@ -37,6 +39,8 @@ pub struct Memory {
 /// A learning in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
+    /// What names it for good, also when its title changes.
+    pub id: String,
     /// What it says.
     pub learning: Learning,
     /// Whether it is out of use.
@@ -127,6 +131,7 @@ impl Memory {
                 // The archive may hold what an older form of the file had.
                 problems.extend(found.into_iter().filter(|_| !archived));
                 entries.push(Entry {
+                    id: id_in(block, &learning.title),
                     learning,
                     archived,
                     line: inner.line,
@@ -180,7 +185,9 @@ impl Memory {
         if self.find(&learning.title).is_ok() {
             return Err(MemoryError::Taken(learning.title.clone()));
         }
-        let text = self.with_block(LIVE, &learning.render());
+        let id = short_id(&[&self.file, &learning.title, &learning.source]);
+        let block = format!("{}\n{ID}{id}", learning.render());
+        let text = self.with_block(LIVE, &block);
         self.accept(text, learning, budget)
     }
 
@@ -201,9 +208,13 @@ impl Memory {
             return Err(MemoryError::Taken(learning.title.clone()));
         }
         let end = content_end(&self.text, &old.range);
-        let block = learning
-            .render()
-            .replace('\n', crate::markdown::outline::line_end(&self.text));
+        let own = lines(&self.text[old.range.clone()]).into_iter();
+        let id = own
+            .map(|line| line.text())
+            .find(|line| line.starts_with(ID));
+        let mut block = learning.render();
+        block.extend(id.map(|id| format!("\n{id}")));
+        let block = block.replace('\n', crate::markdown::outline::line_end(&self.text));
         let tail = &self.text[old.range.start..end];
         let newline = tail.len() - tail.trim_end_matches(['\n', '\r']).len();
         let text = splice(&self.text, old.range.start..end - newline, &block);
@@ -241,6 +252,24 @@ impl Memory {
     /// When there is none of that title.
     pub fn remove(&self, title: &str) -> Result<Self, MemoryError> {
         Ok(self.without(self.find(title)?))
+    }
+
+    /// Whether a live learning has this title and this rule.
+    #[must_use]
+    pub fn says(&self, learning: &Learning) -> bool {
+        let same = |one: &str, other: &str| one.split_whitespace().eq(other.split_whitespace());
+        self.find(&learning.title)
+            .is_ok_and(|entry| same(&entry.learning.rule, &learning.rule))
+    }
+
+    /// The file without the live learnings of these ids.
+    #[must_use]
+    pub fn leaving_out(&self, ids: &[String]) -> Self {
+        let mut live = self.live();
+        match live.find(|entry| ids.contains(&entry.id)) {
+            Some(entry) => self.without(entry).leaving_out(ids),
+            None => self.clone(),
+        }
     }
 
     /// Live learnings, the most dispensable first: unsure before sure, long
@@ -313,6 +342,28 @@ impl Memory {
         }
         Ok(changed)
     }
+}
+
+/// The line that keeps a learning's id.
+pub(crate) const ID: &str = "- **Id:** ";
+
+/// The id of a learning: as its file says, or made from its title.
+pub(crate) fn id_in(block: &str, title: &str) -> String {
+    let own = lines(block).into_iter();
+    let mut said = own.filter_map(|line| line.text().strip_prefix(ID));
+    let said = said.next().map(|id| id.trim().to_owned());
+    said.filter(|id| !id.is_empty())
+        .unwrap_or_else(|| short_id(&[&title.to_lowercase()]))
+}
+
+/// Six letters that are easy to type.
+fn short_id(parts: &[&str]) -> String {
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let hash = Sha256Hex::of(parts.join("\n"));
+    let byte = |at: usize| usize::from_str_radix(&hash.as_str()[at..at + 2], 16).unwrap_or(0);
+    (0..6)
+        .map(|at| char::from(LETTERS[byte(2 * at) % 32]))
+        .collect()
 }
 
 fn check(learning: &Learning) -> Result<(), MemoryError> {

@@ -15,6 +15,28 @@ fn learning(title: &str) -> Learning {
 
 const ADDED: &str = "### New\n- **When:** always\n- **Rule:** do it\n- **Example:** thread-2\n- **Confidence:** high\n- **Source:** thread-2, 2026-03-01\n";
 
+/// The text without the lines that keep ids.
+fn without_ids(memory: &Memory) -> String {
+    let lines = memory.text().split_inclusive('\n');
+    lines.filter(|line| !line.starts_with(ID)).collect()
+}
+
+#[test]
+fn an_id_stays_whatever_a_person_does_to_the_title() {
+    let memory = Memory::parse("coder.md", FILE);
+    let changed = memory.add(&learning("New"), FILE_BUDGET_TOKENS).unwrap();
+    let id = |memory: &Memory| memory.live().last().unwrap().id.clone();
+    let renamed = Memory::parse("coder.md", changed.text().replace("### New", "### Newer"));
+    assert_eq!(id(&renamed), id(&changed));
+    let replaced = renamed.replace("Newer", &learning("Newest"), FILE_BUDGET_TOKENS);
+    assert_eq!(id(&replaced.unwrap()), id(&changed));
+    assert_eq!(changed.live().last().unwrap().learning, learning("New"));
+    let ids: std::collections::BTreeSet<_> = changed.live().map(|entry| &entry.id).collect();
+    assert_eq!(ids.len(), 3, "one each, also where the file says none");
+    let out = changed.leaving_out(&[id(&changed)]);
+    assert_eq!(out.live().count(), 2);
+}
+
 #[test]
 fn a_file_reads_with_wrapped_values_and_says_what_is_missing() {
     let memory = Memory::parse("coder.md", FILE);
@@ -51,12 +73,12 @@ fn adding_puts_one_block_at_the_end_of_its_section() {
         "certain\n\n## Working",
         &format!("certain\n\n{ADDED}\n## Working"),
     );
-    assert_eq!(changed.text(), expected);
+    assert_eq!(without_ids(&changed), expected);
     // The empty lines that somebody left before the next section stay there.
     let airy = Memory::parse("x.md", "## Learnings\n\n\n\n## After\n");
     let airy = airy.add(&learning("New"), FILE_BUDGET_TOKENS).unwrap();
     assert_eq!(
-        airy.text(),
+        without_ids(&airy),
         format!("## Learnings\n\n{ADDED}\n\n\n## After\n")
     );
     assert_eq!(
@@ -70,12 +92,12 @@ fn a_missing_section_is_made_before_the_archive() {
     let memory = Memory::parse("x.md", "# X\n## Archived Learnings\n");
     let changed = memory.add(&learning("New"), FILE_BUDGET_TOKENS).unwrap();
     assert_eq!(
-        changed.text(),
+        without_ids(&changed),
         format!("# X\n\n## Learnings\n\n{ADDED}\n## Archived Learnings\n")
     );
     let empty = Memory::parse("x.md", "");
     let changed = empty.add(&learning("New"), FILE_BUDGET_TOKENS).unwrap();
-    assert_eq!(changed.text(), format!("## Learnings\n\n{ADDED}"));
+    assert_eq!(without_ids(&changed), format!("## Learnings\n\n{ADDED}"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use butler_policy::{small_tools, tools_with_rights};
 use butler_protocol::Role;
 
 use crate::{
-    Skill,
+    Memory, Skill,
     markdown::{outline::sections, section::without_section},
     memory::relevance,
     parse_workflows,
@@ -52,6 +52,8 @@ pub struct Extras<'a> {
     /// What the thread is about: decides which learnings are given whole when
     /// there are too many.
     pub task: &'a str,
+    /// Ids of learnings that this thread does without, for a trial.
+    pub left_out: &'a [String],
 }
 
 /// How large a prompt may be.
@@ -73,8 +75,15 @@ pub fn prompt(role: Role, sources: &Sources) -> String {
 /// The assembled prompt, with skills and for a profile.
 #[must_use]
 pub fn prompt_with(role: Role, sources: &Sources, extras: &Extras<'_>) -> String {
-    let mut role_text = live(&sources.role);
-    let mut global = live(&sources.global);
+    let given = |text: &str| match extras.left_out {
+        [] => live(text),
+        out => Memory::parse("", live(text))
+            .leaving_out(out)
+            .text()
+            .to_owned(),
+    };
+    let mut role_text = given(&sources.role);
+    let mut global = given(&sources.global);
     relevance::choose([&mut role_text, &mut global], extras.task);
     let rules = sources.rules.as_ref().map(repo_rules).unwrap_or_default();
     let workflows = live(&sources.workflows);

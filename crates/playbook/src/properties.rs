@@ -95,7 +95,7 @@ proptest! {
             rules: Some(RepoRules { name: "AGENTS.md".into(), text }),
         };
         for profile in [Profile::Full, Profile::Small] {
-            let extras = Extras { profile, skills: &[], task: &task };
+            let extras = Extras { profile, skills: &[], task: &task, left_out: &[] };
             for role in [Role::Pm, Role::Coder] {
                 let made = prompt_with(role, &sources, &extras);
                 prop_assert_eq!(&made, &prompt_with(role, &sources, &extras));

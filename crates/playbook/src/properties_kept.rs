@@ -94,7 +94,7 @@ proptest! {
     fn pruning_only_takes_away(text in any_text()) {
         let memory = Memory::parse("x.md", text.as_str());
         let idle = memory.live().map(|entry| (entry.learning.title.clone(), 99)).collect();
-        let evidence = Evidence { exists: &|_| false, idle: &idle, global: Some(&memory) };
+        let evidence = Evidence { exists: &|_| false, idle: &idle, tried: &std::collections::BTreeMap::new(), global: Some(&memory) };
         let found = memory.prunings(&evidence);
         if let Ok(pruned) = memory.prune(&found) {
             prop_assert!(pruned.live().count() <= memory.live().count());

@@ -163,9 +163,11 @@ impl Playbook {
         Ok((text, items.into_iter().map(|item| item.name).collect()))
     }
 
-    /// Workflows are the PM's to begin; another role that was named reads on.
+    /// Workflows are the PM's to begin, unless their first step is another role's;
+    /// a third one that was named reads on.
     fn follow(&self, role: Role, workflow: &Workflow, captures: &Captures) -> Shortcut {
-        if role != Role::Pm {
+        let first = workflow.begins_with();
+        if role != Role::Pm && role != first {
             return Shortcut::Open;
         }
         let mut note = format!(
@@ -176,7 +178,13 @@ impl Playbook {
         for one in self.with_those_it_goes_on_with(workflow) {
             note.push_str(&format!("\n\n{}", one.text));
         }
-        Shortcut::Own { note }
+        if role == first {
+            return Shortcut::Own { note };
+        }
+        Shortcut::PassOn {
+            to: first,
+            text: note,
+        }
     }
 
     /// A workflow, and those whose steps it takes: "As implement from 2".

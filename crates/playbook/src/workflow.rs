@@ -2,6 +2,8 @@
 //! them, `workflows.md`, a level-two section each; a line `Triggers: …` names
 //! the phrases that choose one without a model.
 
+use butler_protocol::Role;
+
 use crate::{
     Problem,
     markdown::outline::{lines, sections},
@@ -19,6 +21,21 @@ pub struct Workflow {
     pub triggers: Vec<Trigger>,
     /// Its text, as the file has it.
     pub text: String,
+}
+
+impl Workflow {
+    /// Whose the first step is: the role that it names, or the PM.
+    #[must_use]
+    pub fn begins_with(&self) -> Role {
+        let mut steps = self
+            .text
+            .lines()
+            .filter_map(|line| line.strip_prefix("1. "));
+        let named = steps.next().and_then(|step| step.split_once(':'));
+        let mut roles = Role::ALL.into_iter();
+        let first = named.and_then(|(name, _)| roles.find(|role| role.title() == name));
+        first.unwrap_or(Role::Pm)
+    }
 }
 
 /// The workflows of a file and what is wrong with it.

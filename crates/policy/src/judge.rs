@@ -23,7 +23,7 @@ use crate::{
 const BEHIND_THE_PLAN: [&str; 4] = ["Write", "Edit", "Bash", "RunChecks"];
 
 /// Visible, but within the activation's own thread and branch.
-const AT_HOME: [&str; 11] = [
+const AT_HOME: [&str; 13] = [
     "SendMessage",
     "AskUser",
     "HandOver",
@@ -34,6 +34,8 @@ const AT_HOME: [&str; 11] = [
     "ProposeMerge",
     "ChangeRoadmap",
     "Develop",
+    "LearnRepo",
+    "SaveMap",
     "Checklist",
 ];
 
@@ -242,7 +244,7 @@ fn taint(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Option<Stri
     }
     let name = call.name.as_str();
     // Text from outside must not get unseen into what the team remembers.
-    let writes_memory = matches!(name, "ProposeLearnings" | "ChangeRoadmap")
+    let writes_memory = matches!(name, "ProposeLearnings" | "ChangeRoadmap" | "SaveMap")
         || (matches!(name, "Write" | "Edit")
             && right(c.role, name) == Right::Scoped(Scope::Memory));
     let abroad = base_tier >= Tier::WriteVisible && !AT_HOME.contains(&name);

@@ -103,6 +103,8 @@ const TABLE: &[Row] = &[
     ("ChangeRoadmap",     [YES,           NO,       NO,            NO,         NO,     NO]),
     ("Develop",           [YES,           NO,       NO,            NO,         NO,     NO]),
     ("ProposeLearnings",  [NO,            NO,       NO,            NO,         NO,     YES]),
+    ("LearnRepo",         [NO,            NO,       NO,            NO,         NO,     YES]),
+    ("SaveMap",           [YES,           YES,      YES,           NO,         YES,    YES]),
     ("ProposeMerge",      [NO,            NO,       NO,            NO,         NO,     YES]),
     ("Research",          [YES,           YES,      YES,           NO,         YES,    YES]),
     ("SaveResearch",      [NO,            NO,       NO,            YES,        NO,     NO]),

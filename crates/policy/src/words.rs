@@ -69,12 +69,13 @@ pub fn meanings(text: &str) -> Vec<Word> {
 pub fn answer(word: Word, kind: DecisionKind) -> Option<Choice> {
     match (kind, word) {
         (DecisionKind::Plan | DecisionKind::Roadmap, Word::Yes) => Some(Choice::Approve),
-        (DecisionKind::Learning, Word::Yes) => Some(Choice::Accept),
+        (DecisionKind::Learning | DecisionKind::Maps, Word::Yes) => Some(Choice::Accept),
         (
             DecisionKind::Plan
             | DecisionKind::Learning
             | DecisionKind::Roadmap
-            | DecisionKind::Develop,
+            | DecisionKind::Develop
+            | DecisionKind::Maps,
             Word::No,
         ) => Some(Choice::Reject),
         (DecisionKind::Merge, Word::Merge) => Some(Choice::Merge),

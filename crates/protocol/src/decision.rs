@@ -5,6 +5,7 @@ pub(crate) mod act;
 pub(crate) mod card;
 pub(crate) mod develop;
 pub(crate) mod hand_over;
+pub(crate) mod maps;
 pub(crate) mod review;
 pub(crate) mod roadmap;
 pub(crate) mod subject;
@@ -32,6 +33,8 @@ pub enum DecisionKind {
     Roadmap,
     /// A run over the roadmap: started with one of three ways to merge, or not.
     Develop,
+    /// Project maps: Accept all, one by one, Reject.
+    Maps,
     /// A spending cap was reached: Raise, Stop.
     Cap,
 }
@@ -53,6 +56,7 @@ impl DecisionKind {
                 Choice::StartStacked,
                 Choice::Reject,
             ],
+            DecisionKind::Maps => &[Choice::Accept, Choice::Each, Choice::Reject],
             DecisionKind::Cap => &[Choice::Raise, Choice::Stop],
         }
     }
@@ -70,6 +74,8 @@ pub enum Choice {
     Reject,
     /// Keep the learning.
     Accept,
+    /// Look at each by itself.
+    Each,
     /// Merge the pull request.
     Merge,
     /// Leave the pull request open.
@@ -89,11 +95,12 @@ pub enum Choice {
 }
 
 impl Choice {
-    const ALL: [Choice; 12] = [
+    const ALL: [Choice; 13] = [
         Choice::Approve,
         Choice::Modify,
         Choice::Reject,
         Choice::Accept,
+        Choice::Each,
         Choice::Merge,
         Choice::Hold,
         Choice::Close,
@@ -112,6 +119,7 @@ impl Choice {
             Choice::Modify => "modify",
             Choice::Reject => "reject",
             Choice::Accept => "accept",
+            Choice::Each => "each",
             Choice::Merge => "merge",
             Choice::Hold => "hold",
             Choice::Close => "close",
@@ -131,6 +139,7 @@ impl Choice {
             Choice::Modify => "Modify",
             Choice::Reject => "Reject",
             Choice::Accept => "Accept",
+            Choice::Each => "One by one",
             Choice::Merge => "Merge",
             Choice::Hold => "Hold",
             Choice::Close => "Close without merge",
@@ -150,6 +159,7 @@ impl Choice {
             Choice::Modify => "Changes asked for",
             Choice::Reject => "Rejected",
             Choice::Accept => "Accepted",
+            Choice::Each => "To be looked at one by one",
             Choice::Merge => "Merge requested",
             Choice::Hold => "Held",
             Choice::Close => "Closed without merge",
@@ -267,6 +277,7 @@ mod tests {
             DecisionKind::Command,
             DecisionKind::Learning,
             DecisionKind::Merge,
+            DecisionKind::Maps,
             DecisionKind::Cap,
         ];
         for choice in kinds.iter().flat_map(|kind| kind.choices()) {

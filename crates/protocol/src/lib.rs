@@ -42,6 +42,7 @@ pub use decision::develop::{
 pub use decision::hand_over::{
     Complexity, HandOver, HandOverKind, Plan, PlanStep, Retrospective, Task,
 };
+pub use decision::maps::{MapChange, MapsSubject};
 pub use decision::review::{
     Base, CheckCounts, CheckRun, Finding, FindingKind, NewTests, Observed, PlannedTest, Receipt,
     ReviewPlan, Risk, Severity, TestLevel, Verdict,

@@ -45,7 +45,7 @@ pub use forge::{
 };
 pub use git::{Call, Git, Output, Settings, clean_config, confine_with, git_version};
 pub use lock::WorktreeLock;
-pub use refs::one_file::OneFile;
+pub use refs::one_file::{MemoryCommit, OneFile};
 
 pub(crate) use refs::save::Saved;
 pub use repo::Repo;

@@ -322,6 +322,7 @@ fn sets_in_motion(order: &Order) -> bool {
             DecisionKind::Plan | DecisionKind::Command | DecisionKind::Roadmap,
             Choice::Approve
         ) | (DecisionKind::Merge, Choice::Merge | Choice::Close)
+            | (DecisionKind::Maps, Choice::Accept | Choice::Each)
             | (
                 DecisionKind::Develop,
                 Choice::Start | Choice::StartMerging | Choice::StartStacked

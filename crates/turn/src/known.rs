@@ -3,7 +3,7 @@
 
 /// Tools after which people or other roles have been told: a text that follows
 /// one of them is not posted again.
-pub(crate) const SPEAKING: [&str; 8] = [
+pub(crate) const SPEAKING: [&str; 10] = [
     "SendMessage",
     "AskUser",
     "HandOver",
@@ -12,6 +12,8 @@ pub(crate) const SPEAKING: [&str; 8] = [
     "ProposeMerge",
     "ChangeRoadmap",
     "Develop",
+    "LearnRepo",
+    "SaveMap",
 ];
 
 /// Tools whose results carry text from outside the team.

@@ -136,6 +136,10 @@ fn is_order(kind: DecisionKind, choice: Choice) -> bool {
             DecisionKind::Merge,
             Choice::Merge | Choice::Hold | Choice::Close
         ) | (DecisionKind::Learning, Choice::Accept | Choice::Reject)
+            | (
+                DecisionKind::Maps,
+                Choice::Accept | Choice::Each | Choice::Reject
+            )
             | (DecisionKind::Command, Choice::Approve | Choice::Reject)
             | (
                 DecisionKind::Develop,

@@ -153,6 +153,7 @@ pub(crate) fn decided(
         DecisionKind::Merge => "the merge",
         DecisionKind::Roadmap => "the roadmap",
         DecisionKind::Develop => "the run over the roadmap",
+        DecisionKind::Maps => "the project maps",
         DecisionKind::Cap => "the budget",
     };
     let next = match (kind, choice) {

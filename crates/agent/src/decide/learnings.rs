@@ -45,7 +45,7 @@ pub(crate) fn apply(proposal: &Proposal, text: &str) -> Result<String, String> {
                 confidence,
                 source,
             };
-            memory.add(&learning, FILE_BUDGET_TOKENS)
+            added(&memory, learning)
         }
         Change::Pruning {
             title,
@@ -62,6 +62,21 @@ pub(crate) fn apply(proposal: &Proposal, text: &str) -> Result<String, String> {
         Err(MemoryError::Taken(_) | MemoryError::Unknown(_)) => Ok(text.to_owned()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// The memory with a learning. One of the same title that says something else stays:
+/// both were accepted.
+fn added(memory: &Memory, mut learning: Learning) -> Result<Memory, MemoryError> {
+    let title = learning.title.clone();
+    for number in 2_u32.. {
+        match memory.add(&learning, FILE_BUDGET_TOKENS) {
+            Err(MemoryError::Taken(_)) if !memory.says(&learning) => {
+                learning.title = format!("{title} ({number})");
+            }
+            made => return made,
+        }
+    }
+    Err(MemoryError::Taken(title))
 }
 
 /// Where what was learned goes when it leaves the prompt.
@@ -122,6 +137,10 @@ fn replace(text: &str, old: &str, new: &str) -> Result<String, String> {
         )),
     }
 }
+
+#[cfg(test)]
+#[path = "learnings_properties.rs"]
+mod properties;
 
 #[cfg(test)]
 mod tests {

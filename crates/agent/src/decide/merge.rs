@@ -25,7 +25,7 @@ use crate::{
     develop::item,
     tell::{bill::Bill, render, report, thread_journal, thread_logs, thread_page},
     thread::context::{ThreadContext, request_nth},
-    upkeep::{history, overlap, pull_news},
+    upkeep::{growing, history, overlap, pull_news, tree},
 };
 
 /// Squash onto the default branch, exactly the reviewed files; then clean up.
@@ -137,7 +137,8 @@ pub(crate) async fn finish(
         outcomes::collect(context, order, cancel).await?;
     } else {
         mark_answered(context).await;
-        tell_cost(context, order).await?;
+        tell_cost(context, order, cancel).await?;
+        growing::offer(context, order).await;
         let files = overlap::changed(context, merged, cancel).await;
         overlap::tell_others(context, &subject.pr.to_string(), &files, cancel).await;
     }
@@ -424,12 +425,20 @@ pub(crate) async fn offer(
 }
 
 /// What the thread cost, against what was expected.
-async fn tell_cost(context: &ThreadContext, order: &Order) -> Result<(), AgentError> {
+async fn tell_cost(
+    context: &ThreadContext,
+    order: &Order,
+    cancel: &CancellationToken,
+) -> Result<(), AgentError> {
     let bill = Bill::of(&thread_logs::of_thread(&context.agent, &context.thread).await?);
     let plans = context.poster.control.plans().await?;
     let plan = history::plan_of(&plans, &context.thread);
     let rounds = context.facts().review.rounds;
-    let text = report::render(&bill, plan, rounds);
+    let mut text = report::render(&bill, plan, rounds);
+    match tree::drift(&context.agent.repo, cancel).await {
+        Ok(drift) => text.extend(drift.map(|drift| format!("\n\n{drift}"))),
+        Err(error) => warn!(%error, "the project maps were not compared with the tree"),
+    }
     say(context, context.idem_for(&order.request, "report"), &text).await
 }
 

@@ -11,7 +11,7 @@ use tracing::warn;
 
 use crate::{
     AgentError,
-    decide::{merge, roadmap},
+    decide::{maps, merge, roadmap},
     develop::orders,
     listen::buttons,
     thread::{context::ThreadContext, prepare},
@@ -82,6 +82,7 @@ pub(crate) async fn carry_out(
             Ok(ToolOutcome::ok(text).then(Then::End))
         }
         (DecisionKind::Command, _) => not_to_be_run(context, order, &person).await,
+        (DecisionKind::Maps, _) => maps::decided(context, order, &asked, cancel).await,
         (DecisionKind::Learning, _) => learn(context, order, &asked, &person, cancel).await,
         (kind, choice) => Ok(told(
             &format!("chose {} ({kind:?})", choice.label()),

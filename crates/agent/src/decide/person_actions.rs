@@ -16,7 +16,7 @@ use crate::{
     decide::{
         blocked_merge,
         cards::{self, NewCard},
-        evidence, from_forge,
+        evidence, from_forge, remember,
     },
     listen::intake::Ack,
     thread::{
@@ -37,6 +37,8 @@ pub(crate) struct Asked {
     pub name: String,
     /// The message or press: the same one is answered once.
     pub key: String,
+    /// What they said, where that matters.
+    pub words: String,
 }
 
 const BUTTON: &str = "cb-act-";
@@ -84,6 +86,7 @@ pub(crate) async fn carry_out(
             )
             .await
         }
+        PersonAct::Remember => remember::put_up(&context, &asked).await,
         PersonAct::Undo(number) => undo(&context, &asked, number, &cancel).await,
         PersonAct::TakeUp(number) => taken_up(&context, &asked, number).await,
     };

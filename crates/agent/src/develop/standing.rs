@@ -78,7 +78,7 @@ fn card(kind: DecisionKind) -> Option<(ItemState, &'static str)> {
             ItemState::Blocked,
             "its money is used up; Raise on the card in its thread goes on",
         )),
-        DecisionKind::Learning => None,
+        DecisionKind::Learning | DecisionKind::Maps => None,
     }
 }
 

@@ -41,6 +41,7 @@ pub(super) fn assemble(role: Role, files: &ExecFiles, profile: Profile) -> Strin
             .map(|(name, text)| RepoRules { name, text }),
     };
     let extras = Extras {
+        left_out: &[],
         profile,
         ..Extras::default()
     };

@@ -348,7 +348,10 @@ impl Intake {
                 return Ok(Some((WorkKey::thread(thread), mail)));
             }
         }
-        if to == Addressed::No || !self.is_allowed(&thread, &message, stamp).await? {
+        if to == Addressed::No {
+            return self.lasting(&thread, &message, stamp).await;
+        }
+        if !self.is_allowed(&thread, &message, stamp).await? {
             return Ok(None);
         }
         if author == Author::Ours

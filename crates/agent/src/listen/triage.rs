@@ -1,8 +1,8 @@
 //! What a message of a person means before any model reads it: a word for the
 //! runtime, a press of a button that decides nothing, somebody who may not ask.
 
-use butler_policy::{Word, meanings};
-use butler_protocol::{MessageTs, Speaker, Stamp, ThreadId, UserId};
+use butler_policy::{Duty, Word, is_lasting, meanings, without_mentions};
+use butler_protocol::{MessageTs, PersonAct, Speaker, Stamp, StampKind, ThreadId, UserId};
 use butler_slack::{Envelope, Event, Message, mrkdwn};
 use butler_turn::{Edited, Heard, route::Command};
 
@@ -123,7 +123,13 @@ impl Intake {
         if let Some(what) = person_actions::pressed(&action.action_id) {
             let name = self.agent.poster.web.user_name(&action.user).await?;
             let key = envelope.event_id().to_string();
-            let asked = Box::new(Asked { what, name, key });
+            let words = String::new();
+            let asked = Box::new(Asked {
+                what,
+                name,
+                key,
+                words,
+            });
             let mail = Mail::Act { asked, ack: None };
             return Ok(Some((WorkKey::thread(action.thread), mail)));
         }
@@ -158,11 +164,47 @@ impl Intake {
         }
         let name = self.speaker_name(&message).await?;
         let key = message.ts.to_string();
-        let asked = Box::new(Asked { what, name, key });
+        let bot = self.agent.bot.as_ref();
+        let words = mrkdwn::plain(&message.text);
+        let words = without_mentions(&words, bot).to_owned();
+        let asked = Box::new(Asked {
+            what,
+            name,
+            key,
+            words,
+        });
         Ok(Some((
             WorkKey::thread(thread),
             Mail::Act { asked, ack: None },
         )))
+    }
+
+    /// A rule that a person gives somebody at work is not lost with the thread: the
+    /// role that keeps what is remembered puts it before them, while the other heeds it.
+    pub(crate) async fn lasting(
+        &self,
+        thread: &ThreadId,
+        message: &Message,
+        stamp: &Stamp,
+    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+        let persons = stamp.from.is_none() && message.user.is_some() && message.bot_id.is_none();
+        let keeps = Duty::Remember.is_of(self.agent.role()) && stamp.kind == StampKind::Message;
+        let (Some(active), true) = (stamp.active, persons && keeps) else {
+            return Ok(None);
+        };
+        let text = mrkdwn::plain(&message.text);
+        let said = without_mentions(&text, self.agent.bot.as_ref());
+        if !is_lasting(said) || !self.is_allowed(thread, message, stamp).await? {
+            return Ok(None);
+        }
+        let asked = Box::new(Asked {
+            what: PersonAct::Remember,
+            name: self.speaker_name(message).await?,
+            key: message.ts.to_string(),
+            words: format!("remember for {active}: {said}"),
+        });
+        let mail = Mail::Act { asked, ack: None };
+        Ok(Some((WorkKey::thread(thread.clone()), mail)))
     }
 
     /// A person changed or deleted a message. It fires on unfurls, on replies and

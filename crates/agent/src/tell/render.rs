@@ -5,8 +5,8 @@
 use std::fmt::Write;
 
 use butler_protocol::{
-    Complexity, Finding, HandOver, Plan, PlannedTest, Receipt, Remark, Retrospective, ReviewPlan,
-    Risk, Task, Usd, Verdict,
+    Complexity, Finding, HandOver, MapChange, Plan, PlannedTest, Receipt, Remark, Retrospective,
+    ReviewPlan, Risk, Task, Usd, Verdict, count_of,
 };
 
 use crate::{decide::evidence, listen::shortcut, tell::forge_text};
@@ -64,9 +64,21 @@ fn text_of(body: &HandOver) -> String {
         HandOver::ReviewPlan(review) => review_text(review),
         HandOver::Verdict { verdict, pr } => verdict_text(verdict, &pr.to_string()),
         HandOver::Retrospective(look_back) => retrospective(look_back),
+        HandOver::MapWanted { .. } => "your project map is wanted.".to_owned(),
+        HandOver::Map { from, change } => format!(
+            "the project map of the {} is ready: {}.",
+            from.title(),
+            count_of(map_places(change), "place")
+        ),
         HandOver::Research { question, .. } => question.clone(),
         HandOver::Findings { text, .. } => text.clone(),
     }
+}
+
+/// The lines of a map that name a place.
+fn map_places(change: &MapChange) -> usize {
+    let after = change.after();
+    after.lines().filter(|line| line.starts_with("- `")).count()
 }
 
 /// The same on the forge, where our mentions would notify strangers.
@@ -104,6 +116,14 @@ pub(crate) fn briefing(body: &HandOver) -> String {
         }
         // Only whoever gets it reads what a stranger wrote.
         HandOver::FromForge { pr, news, .. } => forge_text::work(*pr, news),
+        HandOver::MapWanted { text, .. } => text.clone(),
+        HandOver::Map { from, change } => {
+            format!(
+                "The project map of the {}:\n\n{}",
+                from.title(),
+                change.after()
+            )
+        }
         HandOver::Research { from, question, .. } => format!(
             "The {} asks, and waits for you:\n\n{question}\n\nEnd with HandOver(kind: answer).",
             from.title()

@@ -70,6 +70,7 @@ const fn noun(kind: DecisionKind) -> &'static str {
         DecisionKind::Merge => "the merge",
         DecisionKind::Roadmap => "the roadmap",
         DecisionKind::Develop => "the run over the roadmap",
+        DecisionKind::Maps => "the project maps",
         DecisionKind::Cap => "the budget",
     }
 }

@@ -71,6 +71,7 @@ const fn noun(kind: DecisionKind) -> &'static str {
         DecisionKind::Merge => "a merge",
         DecisionKind::Roadmap => "a change of the roadmap",
         DecisionKind::Develop => "the start of a run",
+        DecisionKind::Maps => "the project maps",
         DecisionKind::Cap => "the budget",
     }
 }

@@ -121,7 +121,7 @@ async fn open(
     let facts = machine.thread();
     let context = ThreadContext::new(Arc::clone(&agent), &work_key, facts, &hub_updates);
     let models = models::models_for(&agent.rules().models, facts);
-    let prompt = agent.prompt(&facts.task_words()).await;
+    let prompt = agent.prompt(&facts.task_words(), &work_key.thread).await;
     machine.set_models(models);
     machine.set_prompt(prompt);
     machine.set_tools(tool_session::offered(&context));

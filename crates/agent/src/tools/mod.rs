@@ -8,7 +8,7 @@ mod chat;
 mod github;
 mod hand_over;
 mod look_around;
-mod propose_learnings;
+mod memory;
 mod propose_merge;
 mod propose_plan;
 mod read_thread;
@@ -42,8 +42,12 @@ pub(crate) fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec
         Box::new(Chat(HandOverTool(context.clone()))),
         Box::new(Chat(roadmap::change::ChangeRoadmap(context.clone()))),
         Box::new(Chat(roadmap::develop::Develop(context.clone()))),
+        Box::new(Chat(memory::learn_repo::LearnRepo(context.clone()))),
+        Box::new(Chat(memory::save_map::SaveMap(context.clone()))),
         Box::new(Chat(propose_merge::ProposeMerge(context.clone()))),
-        Box::new(Chat(propose_learnings::ProposeLearnings(context.clone()))),
+        Box::new(Chat(memory::propose_learnings::ProposeLearnings(
+            context.clone(),
+        ))),
         Box::new(Chat(read_thread::ReadThread(context.clone()))),
         Box::new(Chat(look_around::ListThreads(context.clone()))),
         Box::new(Chat(look_around::ReadMemory(context.clone()))),
@@ -68,8 +72,10 @@ pub fn chat_specs(role: Option<Role>) -> Vec<ToolSpec> {
         role.map_or_else(HandOverTool::told, HandOverTool::told_to),
         roadmap::change::ChangeRoadmap::told(),
         roadmap::develop::Develop::told(),
+        memory::learn_repo::LearnRepo::told(),
+        memory::save_map::SaveMap::told(),
         propose_merge::ProposeMerge::told(),
-        propose_learnings::ProposeLearnings::told(),
+        memory::propose_learnings::ProposeLearnings::told(),
         read_thread::ReadThread::told(),
         look_around::ListThreads::told(),
         look_around::ReadMemory::told(),

@@ -83,7 +83,9 @@ fn registry(role: Role) -> Registry {
         form::<ask_user::AskUser>(ask_user::AskUser::told()),
         form::<hand_over::HandOverTool>(hand_over::HandOverTool::told_to(role)),
         form::<propose_merge::ProposeMerge>(propose_merge::ProposeMerge::told()),
-        form::<propose_learnings::ProposeLearnings>(propose_learnings::ProposeLearnings::told()),
+        form::<memory::propose_learnings::ProposeLearnings>(
+            memory::propose_learnings::ProposeLearnings::told(),
+        ),
         form::<research::Research>(research::Research::told()),
         form::<save_research::SaveResearch>(save_research::SaveResearch::told()),
         form::<github::pull::GhComment>(github::pull::GhComment::told()),

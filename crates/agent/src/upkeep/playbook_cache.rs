@@ -184,7 +184,7 @@ mod tests {
     fn prompt(known: &Known) -> String {
         known
             .playbook
-            .prompt(Role::Coder, butler_playbook::Profile::Full, "")
+            .prompt(Role::Coder, butler_playbook::Profile::Full, "", &[])
     }
 
     #[tokio::test]

@@ -6,13 +6,18 @@ use std::{
     path::{Component, Path},
 };
 
-use butler_playbook::{Evidence, Memory, ThreadUse, idle_threads, learnings_in, role_file};
+use butler_playbook::{Evidence, Memory, ThreadUse, Worth, idle_threads, learnings_in, role_file};
 use butler_protocol::{Change, Proposal, Record, Role, ThreadId};
 use butler_repo::Git;
 use butler_slack::SlackError;
 use serde_json::Value;
 
-use crate::{agent::Agent, decide::knowledge};
+use crate::{
+    agent::Agent,
+    decide::knowledge,
+    tell::thread_logs,
+    upkeep::stories::{Trials, story},
+};
 
 /// Older threads say little about how the team works now.
 const MOST_THREADS: usize = 100;
@@ -21,10 +26,16 @@ const MOST_THREADS: usize = 100;
 pub(crate) async fn proposals(root: &Path, agent: &Agent) -> Result<Vec<Proposal>, SlackError> {
     let tracked = tracked(root).await;
     let idle = idle_threads(&uses(agent).await?);
-    Ok(speaks_against(root, &tracked, &idle))
+    let tried = tried(agent).await?;
+    Ok(speaks_against(root, &tracked, &idle, &tried))
 }
 
-fn speaks_against(root: &Path, tracked: &Tracked, idle: &BTreeMap<String, u32>) -> Vec<Proposal> {
+fn speaks_against(
+    root: &Path,
+    tracked: &Tracked,
+    idle: &BTreeMap<String, u32>,
+    tried: &BTreeMap<String, Worth>,
+) -> Vec<Proposal> {
     let exists = |path: &str| tracked.has(path) || !inside(path) || root.join(path).exists();
     let global = memory(root, "global.md");
     let mut found = Vec::new();
@@ -35,6 +46,7 @@ fn speaks_against(root: &Path, tracked: &Tracked, idle: &BTreeMap<String, u32>) 
         let evidence = Evidence {
             exists: &exists,
             idle,
+            tried,
             global: global.as_ref().filter(|_| file != "global.md"),
         };
         found.extend(own.prunings(&evidence).into_iter().map(|one| Proposal {
@@ -103,12 +115,39 @@ async fn uses(agent: &Agent) -> Result<Vec<ThreadUse>, SlackError> {
     Ok(found)
 }
 
+/// What the trials of this machine showed, by id. Only threads since a trial began
+/// count: before, nothing but chance did not decide who had it.
+async fn tried(agent: &Agent) -> Result<BTreeMap<String, Worth>, SlackError> {
+    let trials = Trials::read(&agent.threads());
+    if trials.0.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let plans = agent.poster.control.plans().await?;
+    let threads: BTreeSet<&ThreadId> = plans.iter().map(|one| &one.thread).collect();
+    let old = threads.len().saturating_sub(MOST_THREADS);
+    let mut stories = Vec::new();
+    for thread in threads.into_iter().skip(old) {
+        let logs = thread_logs::of_thread(agent, thread).await?.into_iter();
+        let logs: Vec<_> = logs.map(|log| (log.role, log.entries)).collect();
+        stories.extend(story(&logs));
+    }
+    let worth = |(id, since): (String, i64)| {
+        let fair = stories.iter().filter(|story| story.began_ms >= since);
+        let fair: Vec<_> = fair.cloned().collect();
+        let worth = Worth::of(&id, &fair);
+        (id, worth)
+    };
+    Ok(trials.0.into_iter().map(worth).collect())
+}
+
 fn used(records: impl Iterator<Item = Record>) -> Option<ThreadUse> {
     let mut given = BTreeSet::new();
     let mut praise: Option<String> = None;
     for record in records {
         match record {
-            Record::Prompt { text, .. } => given.extend(learnings_in(&text)),
+            Record::Prompt { text, .. } => {
+                given.extend(learnings_in(&text).into_iter().map(|(_, title)| title));
+            }
             Record::Assistant { calls, .. } => {
                 for call in calls.iter().filter(|call| call.name == "ProposeMerge") {
                     let well = call.arguments["well"].as_array().into_iter().flatten();
@@ -213,8 +252,14 @@ mod tests {
             "nobody looked back, so nothing is known about what helped"
         );
         let tracked = tracked(scratch.root()).await;
-        let against =
-            |uses: &[ThreadUse]| speaks_against(scratch.root(), &tracked, &idle_threads(uses));
+        let against = |uses: &[ThreadUse]| {
+            speaks_against(
+                scratch.root(),
+                &tracked,
+                &idle_threads(uses),
+                &BTreeMap::new(),
+            )
+        };
         let found = against(&threads.collect::<Vec<_>>());
         let short: Vec<_> = found
             .iter()

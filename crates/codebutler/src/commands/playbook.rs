@@ -1,6 +1,7 @@
 //! The playbook as a command sees it: the files on disk, where people try things
 //! out, or with `--committed` the default branch, which is what agents read.
 
+pub(crate) mod memory;
 pub(crate) mod roadmap;
 pub(crate) mod roles;
 pub(crate) mod skill;

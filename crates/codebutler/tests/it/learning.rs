@@ -355,7 +355,7 @@ roles:
     )
     .await;
     let root = team
-        .say("@codebutler.lead remember for the Artist: no grey on grey")
+        .say("@codebutler.lead remember that the Artist uses no grey on grey")
         .await;
     team.until(&root, "the end", |thread| says(thread, "It is before you."))
         .await;

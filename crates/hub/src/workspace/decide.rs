@@ -346,14 +346,15 @@ impl Thumb {
             (Thumb::Up, DecisionKind::Plan | DecisionKind::Command | DecisionKind::Roadmap) => {
                 Some(Choice::Approve)
             }
-            (Thumb::Up, DecisionKind::Learning) => Some(Choice::Accept),
+            (Thumb::Up, DecisionKind::Learning | DecisionKind::Maps) => Some(Choice::Accept),
             (
                 Thumb::Down,
                 DecisionKind::Plan
                 | DecisionKind::Command
                 | DecisionKind::Learning
                 | DecisionKind::Roadmap
-                | DecisionKind::Develop,
+                | DecisionKind::Develop
+                | DecisionKind::Maps,
             ) => Some(Choice::Reject),
             (Thumb::Up, DecisionKind::Develop) | (_, DecisionKind::Merge | DecisionKind::Cap) => {
                 None

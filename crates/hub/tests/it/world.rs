@@ -218,6 +218,7 @@ pub(crate) fn subject(kind: DecisionKind, words: &str) -> Subject {
             {"is": "passage", "old": "", "new": words, "why": "w"}}}),
         DecisionKind::Merge => json!({"merge": {"pr": 7, "head": "a", "tree": "b",
             "title": words, "description": "d", "writer": "lead"}}),
+        DecisionKind::Maps => json!({"maps": {"files": [{"file": "coder.md", "diff": words}]}}),
         DecisionKind::Develop => {
             json!({"develop": {"items": [], "at_once": 1, "budget": 1_000_000_000}})
         }

@@ -62,7 +62,9 @@ impl Learning {
             .and_then(|line| line.heading())
             .map_or("", |(_, title)| title);
         for row in rows {
-            if let Some((index, value)) = field(row.text()) {
+            if row.text().starts_with(super::ID) {
+                last = None;
+            } else if let Some((index, value)) = field(row.text()) {
                 values[index].get_or_insert_default().push_str(value);
                 last = Some(index);
             } else if let (Some(index), false) = (last, row.text().is_empty()) {

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use butler_protocol::{Confidence, Fate};
 
-use crate::{Entry, Learning, Memory, MemoryError, markdown::outline::sections};
+use super::id_in;
+use crate::{Entry, Learning, Memory, MemoryError, Worth, markdown::outline::sections};
 
 /// An unsure learning that helped nobody in so many threads goes.
 pub(crate) const IDLE_THREADS: u32 = 10;
@@ -17,6 +18,8 @@ pub struct Evidence<'a> {
     pub exists: &'a dyn Fn(&str) -> bool,
     /// By title: threads whose prompt had it since it last helped.
     pub idle: &'a BTreeMap<String, u32>,
+    /// By id: what a trial showed.
+    pub tried: &'a BTreeMap<String, Worth>,
     /// The learnings of `global.md`, unless that is the file itself.
     pub global: Option<&'a Memory>,
 }
@@ -32,10 +35,10 @@ pub struct Pruning {
     pub fate: Fate,
 }
 
-/// The titles of the learnings that a prompt gave whole, as a thread's log keeps
+/// Ids and titles of the learnings that a prompt gave whole, as a thread's log keeps
 /// it. From these and from what helped, [`idle_threads`] counts.
 #[must_use]
-pub fn learnings_in(prompt: &str) -> Vec<String> {
+pub fn learnings_in(prompt: &str) -> Vec<(String, String)> {
     let all = sections(prompt);
     let lists: Vec<_> = all
         .iter()
@@ -48,7 +51,10 @@ pub fn learnings_in(prompt: &str) -> Vec<String> {
             let given = prompt[section.body.clone()].contains("**Rule:**");
             given && lists.iter().any(|list| list.body.contains(&start))
         })
-        .map(|section| section.title.to_owned())
+        .map(|section| {
+            let id = id_in(&prompt[section.range.clone()], section.title);
+            (id, section.title.to_owned())
+        })
         .collect()
 }
 
@@ -139,6 +145,17 @@ impl Memory {
                 format!("it is about {}, which is gone", list.join(", ")),
             );
         }
+        if let Some(worth) = evidence
+            .tried
+            .get(&entry.id)
+            .filter(|worth| worth.is_useless())
+        {
+            let what = format!(
+                "half of the threads did without it and did not miss it; {}",
+                worth.in_words()
+            );
+            return found(Fate::Archive, what);
+        }
         let idle = evidence.idle.get(&learning.title).copied().unwrap_or(0);
         if learning.confidence == Confidence::Low && idle >= IDLE_THREADS {
             let what = format!("nobody was sure of it, and it helped in none of {idle} threads");
@@ -184,7 +201,7 @@ fn paths(learning: &Learning) -> BTreeSet<String> {
 }
 
 /// `a/b.rs`, `src/`, `notes.sh`; not `and/or`, `e.g`, `1.2` or an address.
-fn is_path(word: &str) -> bool {
+pub(crate) fn is_path(word: &str) -> bool {
     let plain = word
         .chars()
         .all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::ThreadStory;
 
 fn learning(title: &str, when: &str, rule: &str, confidence: Confidence, date: &str) -> String {
     let learning = Learning {
@@ -89,6 +90,7 @@ fn each_rule_finds_its_own_and_leaves_the_rest() {
     let evidence = Evidence {
         exists: &|path| path == "src/main.rs",
         idle: &idle,
+        tried: &BTreeMap::new(),
         global: Some(&global),
     };
     check(
@@ -142,6 +144,7 @@ fn without_evidence_everything_stays() {
     let evidence = Evidence {
         exists: &|_| true,
         idle: &BTreeMap::new(),
+        tried: &BTreeMap::new(),
         global: None,
     };
     check(&coder, &evidence, &[]);
@@ -181,11 +184,60 @@ fn use_is_counted_from_prompts_and_from_what_helped() {
         lesson("C")
     );
     let prompt = format!("{role}\n\n---\n\n{global}");
-    assert_eq!(learnings_in(&prompt), ["A", "B", "C"]);
+    let given: Vec<String> = learnings_in(&prompt)
+        .into_iter()
+        .map(|(_, title)| title)
+        .collect();
+    assert_eq!(given, ["A", "B", "C"]);
     let thread = |helped: &[&str]| ThreadUse {
         given: vec!["A".into(), "B".into(), "A".into()],
         helped: helped.iter().map(|title| (*title).to_owned()).collect(),
     };
     let idle = idle_threads(&[thread(&[]), thread(&["A"]), thread(&[]), thread(&[])]);
     assert_eq!(idle, [("A".to_owned(), 2), ("B".to_owned(), 4)].into());
+}
+
+#[test]
+fn what_half_of_the_threads_did_not_miss_goes_with_its_figures() {
+    let lesson = |title: &str| learning(title, "x", "y", Confidence::High, "2026-01-01");
+    let text = format!(
+        "# Coder\n\n## Learnings\n{}{}",
+        lesson("Idle"),
+        lesson("Good")
+    );
+    let coder = Memory::parse("coder.md", text);
+    let ids: Vec<String> = coder.live().map(|entry| entry.id.clone()).collect();
+    let thread = |trouble: u32, given: &[&String]| ThreadStory {
+        given: given.iter().map(|id| (*id).clone()).collect(),
+        trouble,
+        ..ThreadStory::default()
+    };
+    let threads: Vec<ThreadStory> = (0..8)
+        .map(|n| match n % 4 {
+            0 => thread(0, &[&ids[0], &ids[1]]),
+            1 => thread(0, &[&ids[1]]),
+            2 => thread(2, &[&ids[0]]),
+            _ => thread(2, &[]),
+        })
+        .collect();
+    let tried = ids
+        .iter()
+        .map(|id| (id.clone(), Worth::of(id, &threads)))
+        .collect();
+    let evidence = Evidence {
+        exists: &|_| true,
+        idle: &BTreeMap::new(),
+        tried: &tried,
+        global: None,
+    };
+    let found = coder.prunings(&evidence);
+    let [only] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!((only.title.as_str(), only.fate), ("Idle", Fate::Archive));
+    assert!(
+        only.reason.contains("4 threads with it, 4 without"),
+        "{}",
+        only.reason
+    );
 }

@@ -150,6 +150,11 @@ pub(crate) struct Said<'a> {
 }
 
 impl<'a> Said<'a> {
+    /// Its words.
+    pub(crate) fn words(&self) -> &[&'a str] {
+        &self.words
+    }
+
     pub(crate) fn new(message: &'a str) -> Self {
         let mut message = message.trim();
         while let Some((first, rest)) = message.split_once(char::is_whitespace)

@@ -42,6 +42,7 @@ pub(crate) fn assembled(role: Role, profile: Profile) -> String {
         profile,
         skills: &skills,
         task: "",
+        left_out: &[],
     };
     prompt_with(role, &sources, &extras)
 }

@@ -19,6 +19,8 @@ pub enum PersonAct {
     TryAgain,
     /// Put the thread away; everything is kept.
     Archive,
+    /// Put what they want remembered before them as a card.
+    Remember,
     /// Bring the files of the worktree back as they were when they were saved for
     /// the so-manieth time.
     Undo(u32),
@@ -27,7 +29,13 @@ pub enum PersonAct {
 }
 
 impl PersonAct {
-    const PLAIN: [Self; 4] = [Self::Merge, Self::Hold, Self::TryAgain, Self::Archive];
+    const PLAIN: [Self; 5] = [
+        Self::Merge,
+        Self::Hold,
+        Self::TryAgain,
+        Self::Archive,
+        Self::Remember,
+    ];
 
     /// The role whose process carries it out.
     #[must_use]
@@ -36,7 +44,9 @@ impl PersonAct {
             Self::Archive => Role::Pm,
             // The one that works in the worktree, and so knows when nobody does.
             Self::Undo(_) => Role::Coder,
-            Self::Merge | Self::Hold | Self::TryAgain | Self::TakeUp(_) => Role::Lead,
+            Self::Merge | Self::Hold | Self::TryAgain | Self::Remember | Self::TakeUp(_) => {
+                Role::Lead
+            }
         }
     }
 }
@@ -49,6 +59,7 @@ impl fmt::Display for PersonAct {
             Self::Hold => "hold",
             Self::TryAgain => "try-again",
             Self::Archive => "archive",
+            Self::Remember => "remember",
             Self::Undo(number) => return write!(f, "undo-{number}"),
             Self::TakeUp(number) => return write!(f, "take-up-{number}"),
         })
@@ -71,7 +82,7 @@ impl FromStr for PersonAct {
         plain.ok_or_else(|| IdError {
             what: "act of a person",
             value: text.to_owned(),
-            expected: "merge, hold, try-again, archive, undo-<number> or take-up-<number>",
+            expected: "merge, hold, try-again, archive, remember, undo-<number> or take-up-<number>",
         })
     }
 }

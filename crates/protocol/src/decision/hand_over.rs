@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BranchName, CommitSha, PrNumber, PullEvent, Receipt, RequestId, ReviewPlan, Role, Sha256Hex,
-    Usd, Verdict,
+    BranchName, CommitSha, MapChange, PrNumber, PullEvent, Receipt, RequestId, ReviewPlan, Role,
+    Sha256Hex, Usd, Verdict,
 };
 
 /// A typed hand-over.
@@ -80,6 +80,20 @@ pub enum HandOver {
     },
     /// The Lead's look back.
     Retrospective(Box<Retrospective>),
+    /// Lead → a role: what its project map should be made from.
+    MapWanted {
+        /// Whom.
+        to: Role,
+        /// Everything it needs to know.
+        text: String,
+    },
+    /// A role → Lead: its project map, checked against the tree.
+    Map {
+        /// Whose.
+        from: Role,
+        /// What becomes of its file.
+        change: MapChange,
+    },
     /// Anybody → Researcher: one question, with an activation of its own.
     Research {
         /// Which question: several may be open in one thread.
@@ -137,6 +151,10 @@ pub enum HandOverKind {
     Verdict,
     /// [`HandOver::Retrospective`].
     Retrospective,
+    /// [`HandOver::MapWanted`].
+    MapWanted,
+    /// [`HandOver::Map`].
+    Map,
     /// [`HandOver::Research`].
     Research,
     /// [`HandOver::Findings`].
@@ -158,6 +176,8 @@ impl HandOver {
             HandOver::ReviewPlan(_) => HandOverKind::ReviewPlan,
             HandOver::Verdict { .. } => HandOverKind::Verdict,
             HandOver::Retrospective(_) => HandOverKind::Retrospective,
+            HandOver::MapWanted { .. } => HandOverKind::MapWanted,
+            HandOver::Map { .. } => HandOverKind::Map,
             HandOver::Research { .. } => HandOverKind::Research,
             HandOver::Findings { .. } => HandOverKind::Findings,
         }
@@ -179,6 +199,8 @@ impl HandOver {
             }
             HandOver::Verdict { .. } => Some(Role::Coder),
             HandOver::ReviewPlan(_) | HandOver::Retrospective(_) => None,
+            HandOver::MapWanted { to, .. } => Some(*to),
+            HandOver::Map { .. } => Some(Role::Lead),
             HandOver::Research { .. } => Some(Role::Researcher),
             HandOver::Findings { to, .. } => Some(*to),
         }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    BudgetRefusal, ChannelId, CommitSha, Confidence, DecisionKind, DevelopSubject, MessageTs, Plan,
-    PrNumber, RoadmapSubject, Role, Sha256Hex, ThreadId, TreeHash,
+    BudgetRefusal, ChannelId, CommitSha, Confidence, DecisionKind, DevelopSubject, MapsSubject,
+    MessageTs, Plan, PrNumber, RoadmapSubject, Role, Sha256Hex, ThreadId, TreeHash,
 };
 
 /// Exactly what would happen.
@@ -26,6 +26,8 @@ pub enum Subject {
     Roadmap(Box<RoadmapSubject>),
     /// This is built, item by item.
     Develop(Box<DevelopSubject>),
+    /// These project maps are kept.
+    Maps(Box<MapsSubject>),
     /// This budget holds more.
     Cap(BudgetRefusal),
 }
@@ -41,6 +43,7 @@ impl Subject {
             Subject::Merge(_) => DecisionKind::Merge,
             Subject::Roadmap(_) => DecisionKind::Roadmap,
             Subject::Develop(_) => DecisionKind::Develop,
+            Subject::Maps(_) => DecisionKind::Maps,
             Subject::Cap(_) => DecisionKind::Cap,
         }
     }
@@ -61,6 +64,7 @@ impl Subject {
             Subject::Merge(merge) => hash(merge),
             Subject::Roadmap(change) => hash(change),
             Subject::Develop(run) => hash(run),
+            Subject::Maps(maps) => hash(maps),
             Subject::Cap(refusal) => hash(refusal),
         }
     }

@@ -1,4 +1,4 @@
-//! One file of the team's memory, changed on the default branch in a commit of its
+//! Files of the team's memory, changed on the default branch in a commit of their
 //! own. No worktree is needed, so nothing else that a thread has under way comes
 //! along, and nobody's checkout is touched.
 
@@ -20,6 +20,17 @@ pub struct OneFile<'a> {
     /// Its name below `.codebutler/`.
     pub name: &'a str,
     /// The message of the commit, one line.
+    pub message: &'a str,
+    /// A commit with this key is not made a second time.
+    pub key: &'a str,
+    /// Who commits.
+    pub role: Role,
+}
+
+/// A commit of the team's memory.
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryCommit<'a> {
+    /// Its message, one line.
     pub message: &'a str,
     /// A commit with this key is not made a second time.
     pub key: &'a str,
@@ -54,7 +65,23 @@ impl Repo {
         self.file_at(commit.as_str(), name, cancel).await
     }
 
-    /// Changes the file: `change` makes its new text from the present one, again when
+    /// Files of the team's memory as the default branch of the remote has them now, and
+    /// its commit.
+    ///
+    /// # Errors
+    /// When git or the remote fails.
+    pub async fn memory_files(
+        &self,
+        names: &[&str],
+        cancel: &CancellationToken,
+    ) -> Result<(CommitSha, Vec<Option<String>>)> {
+        self.fetch(cancel).await?;
+        let base = self.newest().await?;
+        let texts = self.files_at(&base, names, cancel).await?;
+        Ok((base, texts))
+    }
+
+    /// Changes one file: `change` makes its new text from the present one, again when
     /// somebody was faster. Gives the commit on the default branch; nothing when
     /// `change` refuses.
     ///
@@ -67,26 +94,44 @@ impl Repo {
         change: impl Fn(Option<&str>) -> Option<String>,
         cancel: &CancellationToken,
     ) -> Result<Option<CommitSha>> {
-        let default = self.default_ref();
+        let one = |before: &[Option<String>]| {
+            let before = before.first().and_then(Option::as_deref);
+            change(before).map(|text| vec![text])
+        };
+        let commit = MemoryCommit {
+            message: file.message,
+            key: file.key,
+            role: file.role,
+        };
+        self.change_memory_files(commit, &[file.name], one, cancel)
+            .await
+    }
+
+    /// The same for several files in one commit.
+    ///
+    /// # Errors
+    /// As for one.
+    pub async fn change_memory_files(
+        &self,
+        new: MemoryCommit<'_>,
+        names: &[&str],
+        change: impl Fn(&[Option<String>]) -> Option<Vec<String>>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<CommitSha>> {
         let target = format!("refs/heads/{}", self.default_branch());
         for attempt in 0..ATTEMPTS {
             self.fetch(cancel).await?;
             // One commit throughout: others of this machine fetch meanwhile.
-            let base = self
-                .resolve(&default)
-                .await?
-                .ok_or_else(|| Error::Refused {
-                    name: default.clone(),
-                    reason: "the default branch has no commit yet".to_owned(),
-                })?;
-            if let Some(made) = self.made_before(&base, file.key, cancel).await? {
+            let base = self.newest().await?;
+            if let Some(made) = self.made_before(&base, new.key, cancel).await? {
                 return Ok(Some(made));
             }
-            let before = self.file_at(base.as_str(), file.name, cancel).await?;
-            let Some(text) = change(before.as_deref()) else {
+            let before = self.files_at(&base, names, cancel).await?;
+            let Some(texts) = change(&before) else {
                 return Ok(None);
             };
-            let commit = self.commit_file(&base, file, &text, cancel).await?;
+            let files: Vec<(&str, String)> = names.iter().copied().zip(texts).collect();
+            let commit = self.commit_files(&base, new, &files, cancel).await?;
             fault("repo.before-memory");
             let push = RefChange {
                 name: &target,
@@ -104,6 +149,29 @@ impl Repo {
             name: target,
             attempts: ATTEMPTS,
         })
+    }
+
+    /// The newest commit of the default branch that was fetched.
+    async fn newest(&self) -> Result<CommitSha> {
+        let default = self.default_ref();
+        let newest = self.resolve(&default).await?;
+        newest.ok_or_else(|| Error::Refused {
+            name: default,
+            reason: "the default branch has no commit yet".to_owned(),
+        })
+    }
+
+    async fn files_at(
+        &self,
+        base: &CommitSha,
+        names: &[&str],
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Option<String>>> {
+        let mut texts = Vec::new();
+        for name in names {
+            texts.push(self.file_at(base.as_str(), name, cancel).await?);
+        }
+        Ok(texts)
     }
 
     async fn made_before(
@@ -150,34 +218,34 @@ impl Repo {
         Ok(Some(String::from_utf8_lossy(&text.stdout).into_owned()))
     }
 
-    /// A commit on top of the default branch that differs in this file only.
-    async fn commit_file(
+    /// A commit on top of the default branch that differs in these files only.
+    async fn commit_files(
         &self,
         parent: &CommitSha,
-        file: OneFile<'_>,
-        text: &str,
+        new: MemoryCommit<'_>,
+        files: &[(&str, String)],
         cancel: &CancellationToken,
     ) -> Result<CommitSha> {
         let git = self.git();
-        let blob = tree::blob(git, text, cancel).await?;
-        let folder = self
+        let mut folder = self
             .entries_of(&format!("{parent}:{FOLDER}"), cancel)
             .await?;
-        let folder = self
-            .with_entry(folder, "100644 blob", &blob, file.name, cancel)
-            .await?;
-        let root = self
+        for (name, text) in files {
+            let blob = tree::blob(git, text.as_str(), cancel).await?;
+            TreeEntry::put(&mut folder, "100644 blob", blob, name);
+        }
+        let folder = self.tree_with(&folder, cancel).await?;
+        let mut root = self
             .entries_of(&format!("{parent}^{{tree}}"), cancel)
             .await?;
-        let root = self
-            .with_entry(root, "040000 tree", &folder, FOLDER, cancel)
-            .await?;
-        let message = format!("{}\n\n{KEY_TRAILER}: {}\n", file.message, file.key);
+        TreeEntry::put(&mut root, "040000 tree", folder, FOLDER);
+        let root = self.tree_with(&root, cancel).await?;
+        let message = format!("{}\n\n{KEY_TRAILER}: {}\n", new.message, new.key);
         let commit = Commit {
             tree: &root,
             parents: &[parent.as_str()],
             message: &message,
-            role: file.role,
+            role: new.role,
         };
         commit.write(git, cancel).await
     }
@@ -200,17 +268,9 @@ impl Repo {
         Ok(entries.collect())
     }
 
-    async fn with_entry(
-        &self,
-        mut entries: Vec<TreeEntry>,
-        kind: &str,
-        id: &str,
-        name: &str,
-        cancel: &CancellationToken,
-    ) -> Result<String> {
-        entries.retain(|entry| entry.name != name.as_bytes());
-        let mut listing = format!("{kind} {id}\t{name}\0").into_bytes();
-        for TreeEntry { kind, id, name } in &entries {
+    async fn tree_with(&self, entries: &[TreeEntry], cancel: &CancellationToken) -> Result<String> {
+        let mut listing = Vec::new();
+        for TreeEntry { kind, id, name } in entries {
             listing.extend(format!("{kind} {id}\t").into_bytes());
             listing.extend(name);
             listing.push(0);
@@ -244,6 +304,16 @@ impl TreeEntry {
             id: id.to_owned(),
             name: field[tab + 1..].to_vec(),
         })
+    }
+
+    /// Puts an entry in the place of the one with its name.
+    fn put(entries: &mut Vec<Self>, kind: &str, id: String, name: &str) {
+        entries.retain(|entry| entry.name != name.as_bytes());
+        entries.push(Self {
+            kind: kind.to_owned(),
+            id,
+            name: name.as_bytes().to_vec(),
+        });
     }
 
     /// Whether it is a file: the team's memory is not read through a link.

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use butler_protocol::{
-    Choice, DecisionKind, EventKind, MergeBlock, MessageTs, Plan, Proposal, Record, RequestId,
-    Sha256Hex, Subject, ToolCall,
+    Choice, DecisionKind, EventKind, HandOver, MapChange, MergeBlock, MessageTs, Plan, Proposal,
+    Record, RequestId, Sha256Hex, Subject, ToolCall,
 };
 use serde_json::Value;
 
@@ -25,6 +25,8 @@ pub struct Cards {
     calls: Vec<ToolCall>,
     /// The plans that were proposed, in order.
     plans: Vec<RequestId>,
+    /// Project maps that roles have sent and no card shows yet, one per file.
+    pub maps: Vec<MapChange>,
     /// What the model wrote beside its last calls: its reason for them.
     pub beside: Option<String>,
 }
@@ -104,6 +106,9 @@ impl Cards {
                     // After a crash the click can come before its card.
                     used: self.choice(request),
                 };
+                if asked.kind() == DecisionKind::Maps {
+                    self.maps.clear();
+                }
                 if asked.kind() == DecisionKind::Plan {
                     self.plans.push(request.clone());
                 }
@@ -111,6 +116,12 @@ impl Cards {
                 let carried = learnings.iter().cloned();
                 self.carried
                     .extend(carried.map(|sha256| (sha256, request.clone())));
+            }
+            Record::Received { hand_over, .. } => {
+                if let HandOver::Map { change, .. } = &**hand_over {
+                    self.maps.retain(|one| one.file != change.file);
+                    self.maps.push(change.clone());
+                }
             }
             Record::Assistant { text, calls, .. } => {
                 self.calls.clone_from(calls);

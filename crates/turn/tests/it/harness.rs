@@ -279,6 +279,7 @@ pub(crate) fn subject(kind: DecisionKind) -> Subject {
             {"is": "passage", "old": "", "new": "n", "why": "w"}}}),
         DecisionKind::Merge => json!({"merge": {"pr": 7, "head": "a", "tree": "b", "title": "t",
             "description": "d", "writer": "lead"}}),
+        DecisionKind::Maps => json!({"maps": {"files": []}}),
         DecisionKind::Develop => json!({"develop": {"items": [], "at_once": 1, "budget": 0}}),
         DecisionKind::Roadmap => json!({"roadmap": {"changes": [], "diff": ""}}),
         DecisionKind::Cap => json!({"cap": {"budget": "thread", "cap": 1, "used": 1}}),

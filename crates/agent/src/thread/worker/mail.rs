@@ -158,7 +158,7 @@ impl Worker {
         if task.is_empty() {
             task.clone_from(&heard.text);
         }
-        let prompt = agent.prompt(&task).await;
+        let prompt = agent.prompt(&task, &self.edge.context.thread).await;
         self.machine.set_prompt(prompt);
         Ok(())
     }

@@ -21,7 +21,11 @@ impl Worker {
         match asked.what {
             PersonAct::Hold => self.withdraw_merge().await?,
             PersonAct::TryAgain => self.end_wait(),
-            PersonAct::Merge | PersonAct::Archive | PersonAct::Undo(_) | PersonAct::TakeUp(_) => {}
+            PersonAct::Merge
+            | PersonAct::Archive
+            | PersonAct::Remember
+            | PersonAct::Undo(_)
+            | PersonAct::TakeUp(_) => {}
         }
         let cancel = self.edge.process.clone();
         // A person's own act; a stop comes behind it, and must not hold up its answer.

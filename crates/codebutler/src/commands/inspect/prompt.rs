@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         ProfileName::Full => Profile::Full,
         ProfileName::Small => Profile::Small,
     };
-    let mut text = book.prompt(args.role, profile, &args.task);
+    let mut text = book.prompt(args.role, profile, &args.task, &[]);
     let settings = settings_around(&root)?;
     let language = settings.as_ref().and_then(wiring::language);
     text.extend(language.map(|line| format!("\n\n{line}")));

@@ -163,7 +163,7 @@ const fn look_of(choice: Choice) -> (&'static str, &'static str) {
         | Choice::StartMerging
         | Choice::StartStacked
         | Choice::Raise => ("yes", "✓"),
-        Choice::Modify | Choice::Hold => ("later", "…"),
+        Choice::Modify | Choice::Each | Choice::Hold => ("later", "…"),
         Choice::Reject | Choice::Close | Choice::Stop => ("no", "✕"),
     }
 }

@@ -143,6 +143,7 @@ fn decisions(all: &[DecisionView]) -> Markup {
         DecisionKind::Merge => "Merge",
         DecisionKind::Roadmap => "Roadmap",
         DecisionKind::Develop => "Run",
+        DecisionKind::Maps => "Project maps",
         DecisionKind::Cap => "Budget",
     };
     html! {

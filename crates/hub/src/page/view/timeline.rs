@@ -290,9 +290,13 @@ fn hand_over(index: usize, body: &HandOver, names: &Names) -> Markup {
         HandOver::Design { text }
         | HandOver::Question { text, .. }
         | HandOver::Answer { text, .. }
+        | HandOver::MapWanted { text, .. }
         | HandOver::Research { question: text, .. }
         | HandOver::Findings { text, .. } => {
             fold(index, "text", &blocks::markdown(cut(text), names))
+        }
+        HandOver::Map { change, .. } => {
+            fold(index, "map", &blocks::markdown(&change.after(), names))
         }
         HandOver::ReadyForReview {
             summary, receipt, ..

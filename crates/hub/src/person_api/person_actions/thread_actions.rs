@@ -1,8 +1,8 @@
 //! Words by which a person acts on a thread itself when no card is open: merge,
-//! close, hold, resume, archive, undo. The word goes to the role that carries it out,
+//! close, hold, resume, archive, undo, remember. The word goes to the role that carries it out,
 //! as a stamp that only the hub can make; models do not read it.
 
-use butler_policy::{Word, meanings};
+use butler_policy::{Remembered, Word, meanings, without_mentions};
 use butler_protocol::{Choice, DecisionKind, DecisionView, PersonAct, ThreadId};
 
 use super::words::Said;
@@ -53,6 +53,21 @@ fn is_held(cards: &[DecisionView]) -> bool {
 /// What this message does to its thread, if it is such a word. Without an open
 /// pull request a word about one is only a word.
 pub(crate) fn meant(db: &Db, said: &Said<'_>) -> Result<Option<PersonAct>, Trouble> {
+    // Also where it begins a thread; `add: …` answers proposals.
+    if let Some(kept) = Remembered::read(without_mentions(said.text, None)) {
+        let answers = match said.root {
+            Some(root) => {
+                let thread = ThreadId::new(said.channel.clone(), root.clone());
+                let cards = decide::of_thread(db, &thread)?;
+                let mut kinds = cards.iter().map(|card| card.asked.kind);
+                kinds.any(|kind| matches!(kind, DecisionKind::Learning | DecisionKind::Maps))
+            }
+            None => false,
+        };
+        if answers || !kept.adds {
+            return Ok(Some(PersonAct::Remember));
+        }
+    }
     let Some(root) = said.root else {
         return Ok(None);
     };

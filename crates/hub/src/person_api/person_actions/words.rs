@@ -2,8 +2,11 @@
 //! "merge" where only one open card can be meant. The rules are the same for
 //! the embedded workspace and for what is said in Slack.
 
-use butler_policy::{Word, answer, is_stop, meanings};
-use butler_protocol::{ActionId, ChannelId, MessageTs, StampKind, ThreadId, UserId};
+use butler_policy::{Pick, Word, answer, is_stop, meanings};
+use butler_protocol::{
+    ActionId, ChannelId, Choice, DecisionKind, DecisionRequest, MessageTs, StampKind, ThreadId,
+    UserId,
+};
 
 use crate::{
     error::Trouble,
@@ -30,7 +33,7 @@ pub(crate) struct Said<'a> {
 /// Whether the text is one of the words that can answer a card.
 pub(crate) fn is_bare(text: &str) -> bool {
     // A stop answers none, and must not wait for one.
-    meanings(text).iter().any(|word| *word != Word::Stop)
+    meanings(text).iter().any(|word| *word != Word::Stop) || Pick::read(text).is_some()
 }
 
 /// What a person's message is: an answer to a card has nothing left in it for a
@@ -52,10 +55,53 @@ pub(crate) fn kind_of(
 
 /// Carries out what a bare word decides. True when it was an answer.
 fn answered(tx: &mut Tx<'_>, rules: &Rules, said: &Said<'_>) -> Result<bool, Trouble> {
-    let Some(click) = click_meant(tx, said)? else {
-        return Ok(false);
+    let clicks = match Pick::read(said.text) {
+        Some(pick) => picked(tx, said, pick)?,
+        None => click_meant(tx, said)?.into_iter().collect(),
     };
-    decided(tx, rules, said.person, &click)
+    let mut counts = false;
+    for click in clicks {
+        counts |= decided(tx, rules, said.person, &click)?;
+    }
+    Ok(counts)
+}
+
+/// The cards about what is remembered that the words pick: all that are open, or
+/// one by its number, which the card says.
+fn picked(tx: &Tx<'_>, said: &Said<'_>, pick: Pick) -> Result<Vec<Click>, Trouble> {
+    let Some(root) = said.root else {
+        return Ok(Vec::new());
+    };
+    let thread = ThreadId::new(said.channel.clone(), root.clone());
+    let mut cards = decide::of_thread(tx.db(), &thread)?;
+    cards.retain(|card| said.ts.is_none_or(|ts| *ts > card.asked.message));
+    cards.sort_by(|one, other| one.asked.message.cmp(&other.asked.message));
+    let click = |asked: DecisionRequest, choice: Choice| Click {
+        channel: said.channel.clone(),
+        message: asked.message,
+        action: ActionId {
+            request: asked.request,
+            choice,
+        },
+    };
+    let learning = |kind| kind == DecisionKind::Learning;
+    Ok(match pick {
+        Pick::One(number, choice) => {
+            cards.retain(|card| learning(card.asked.kind));
+            let meant = cards.into_iter().nth(number - 1);
+            let open = meant.filter(|card| card.decided.is_none());
+            open.map(|card| click(card.asked, choice))
+                .into_iter()
+                .collect()
+        }
+        Pick::All(choice) => cards
+            .into_iter()
+            .filter(|card| card.decided.is_none())
+            .map(|card| card.asked)
+            .filter(|asked| learning(asked.kind) || asked.kind == DecisionKind::Maps)
+            .map(|asked| click(asked, choice))
+            .collect(),
+    })
 }
 
 /// The one open card that a bare word answers. With several open it answers

@@ -3,8 +3,9 @@
 //! does not compile.
 
 use butler_protocol::{
-    BudgetRefusal, Call, Change, DevelopItem, DevelopSubject, Fate, MergeSubject, Plan, PlanStep,
-    Proposal, RoadmapChange, RoadmapItem, RoadmapSubject, Subject, Usd,
+    BudgetRefusal, Call, Change, DevelopItem, DevelopSubject, Fate, MapChange, MapsSubject,
+    MergeSubject, Plan, PlanStep, Proposal, RoadmapChange, RoadmapItem, RoadmapSubject, Subject,
+    Usd,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -25,6 +26,7 @@ pub(super) fn title(subject: &Subject) -> &'static str {
         Subject::Merge(_) => "Ready to merge",
         Subject::Roadmap(_) => "Change the roadmap?",
         Subject::Develop(_) => "Build the roadmap?",
+        Subject::Maps(_) => "Keep these project maps?",
         Subject::Cap(_) => "Out of money",
     }
 }
@@ -38,6 +40,7 @@ pub(super) fn name(subject: &Subject) -> Option<&str> {
         | Subject::Learning(_)
         | Subject::Roadmap(_)
         | Subject::Develop(_)
+        | Subject::Maps(_)
         | Subject::Cap(_) => None,
     }
 }
@@ -52,6 +55,7 @@ pub(super) fn parts(subject: &Subject, words: Words) -> Vec<Part> {
         Subject::Merge(merge) => of_merge(merge, words),
         Subject::Roadmap(change) => of_roadmap(change, words),
         Subject::Develop(run) => of_run(run, words),
+        Subject::Maps(maps) => of_maps(maps),
         Subject::Cap(refusal) => of_cap(refusal),
     };
     parts.retain(|part| !part.is_empty_list());
@@ -358,6 +362,14 @@ fn of_merge(merge: &MergeSubject, words: Words) -> Vec<Part> {
         parts.push(Part::row("Only knowledge", words.say("yes")));
     }
     parts
+}
+
+fn of_maps(subject: &MapsSubject) -> Vec<Part> {
+    let MapsSubject { files } = subject;
+    let parts = files.iter().flat_map(|MapChange { file, diff }| {
+        [Part::row("File", file), Part::code("Project map", diff)]
+    });
+    parts.collect()
 }
 
 fn of_cap(refusal: &BudgetRefusal) -> Vec<Part> {

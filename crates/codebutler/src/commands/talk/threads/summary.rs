@@ -144,6 +144,7 @@ const fn wish(kind: DecisionKind) -> &'static str {
         DecisionKind::Command => "allow or refuse a command",
         DecisionKind::Learning => "keep or drop a learning",
         DecisionKind::Roadmap => "decide about the roadmap",
+        DecisionKind::Maps => "keep or drop the project maps",
         DecisionKind::Develop => "start the roadmap",
         DecisionKind::Merge => "merge, hold or close the pull request",
         DecisionKind::Cap => "raise the budget or stop",

@@ -1,9 +1,9 @@
 //! Merge, learning and cap cards, read back like commands and plans.
 
 use butler_protocol::{
-    BudgetRefusal, Change, CommitSha, Confidence, DevelopItem, DevelopSubject, Fate, MergeSubject,
-    PrNumber, Proposal, RoadmapChange, RoadmapItem, RoadmapStatus, RoadmapSubject, Role, Sha256Hex,
-    Subject, TreeHash, Usd,
+    BudgetRefusal, Change, CommitSha, Confidence, DevelopItem, DevelopSubject, Fate, MapChange,
+    MapsSubject, MergeSubject, PrNumber, Proposal, RoadmapChange, RoadmapItem, RoadmapStatus,
+    RoadmapSubject, Role, Sha256Hex, Subject, TreeHash, Usd,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -118,6 +118,23 @@ fn roadmap(found: &[(String, Found)]) -> Subject {
         }
     }
     Subject::Roadmap(Box::new(RoadmapSubject { changes, diff }))
+}
+
+/// A file begins with its name.
+fn maps(found: &[(String, Found)]) -> Subject {
+    let mut files: Vec<MapChange> = Vec::new();
+    for (label, value) in found {
+        let Found::Text(text) = value else { continue };
+        match label.as_str() {
+            "File" => files.push(MapChange {
+                file: written(text),
+                diff: String::new(),
+            }),
+            "Project map" => files.last_mut().unwrap().diff = written(text),
+            _ => {}
+        }
+    }
+    Subject::Maps(Box::new(MapsSubject { files }))
 }
 
 /// An item begins with its number and title.
@@ -401,6 +418,18 @@ proptest! {
             answer_after_minutes,
         }));
         check(&subject, run);
+    }
+
+    #[test]
+    fn project_maps_are_read_back_as_they_are_hashed(
+        files in prop::collection::vec((nasty(), nasty(), prop::bool::weighted(0.03)), 1..5),
+    ) {
+        let files = files.into_iter().map(|(file, diff, long)| MapChange {
+            file,
+            diff: grown(&diff, long),
+        });
+        let subject = Subject::Maps(Box::new(MapsSubject { files: files.collect() }));
+        check(&subject, maps);
     }
 
     #[test]

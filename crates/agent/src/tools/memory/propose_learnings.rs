@@ -7,14 +7,15 @@ use std::path::Path;
 use butler_playbook::Topic;
 use butler_policy::Permit;
 use butler_protocol::{
-    CallId, Change, Confidence, Fate, Proposal, Role, Subject, ToolOutcome, ToolSpec,
+    CallId, Change, Confidence, DecisionKind, Fate, Proposal, Remark, Role, Subject, ToolOutcome,
+    ToolSpec,
 };
 use butler_tools::ToolContext;
 use butler_turn::ThreadFold;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ChatTool, failed, spec};
+use crate::tools::{ChatTool, failed, spec};
 use crate::{
     decide::{
         cards::{self, NewCard},
@@ -233,13 +234,25 @@ async fn propose(
     proposals: &[Proposal],
     against: &[Proposal],
 ) -> ToolOutcome {
-    for (number, proposal) in (0..).zip(proposals) {
-        let request = request_nth(call, number);
+    let own: Vec<_> = (0..)
+        .zip(proposals)
+        .map(|(number, _)| request_nth(call, number))
+        .collect();
+    let earlier = {
+        let facts = context.facts();
+        let asked = facts.cards.asked.iter();
+        let earlier = asked.filter(|(request, asked)| {
+            asked.kind() == DecisionKind::Learning && !own.contains(request)
+        });
+        earlier.count()
+    };
+    for ((number, proposal), request) in (earlier + 1..).zip(proposals).zip(own) {
         let idem = context.idem_for(&request, "learning");
         let card = NewCard {
             request,
             subject: Subject::Learning(Box::new(proposal.clone())),
-            remarks: Vec::new(),
+            // By which words can pick it: `remove 3`.
+            remarks: vec![Remark::runtime("Number", number.to_string())],
             learnings: Vec::new(),
         };
         match cards::post(context, idem, card).await {
