@@ -152,6 +152,9 @@ async fn channel_live(
 struct Older {
     #[serde(default)]
     before: Option<MessageTs>,
+    /// Whether the person looks at the page that asks for its parts.
+    #[serde(default)]
+    seen: Option<String>,
 }
 
 impl Older {
@@ -171,6 +174,7 @@ async fn thread(
 ) -> Shown {
     let person = visitor(somebody)?;
     let id = ThreadId::new(channel, ts);
+    look::seen(&app, &person, &id).await?;
     Ok(view::thread::page(
         &look::thread(&app, person, id, older.window()).await?,
     ))
@@ -184,6 +188,9 @@ async fn thread_live(
 ) -> Shown {
     let person = visitor(somebody)?;
     let id = ThreadId::new(channel, ts);
+    if older.seen.is_some() {
+        look::seen(&app, &person, &id).await?;
+    }
     Ok(view::thread::parts(
         &look::thread(&app, person, id, older.window()).await?,
     ))

@@ -2,7 +2,10 @@
 
 pub(crate) mod bill;
 pub(crate) mod board;
+pub(crate) mod needs;
 pub(crate) mod overview;
 pub(crate) mod pulls;
+pub(crate) mod reads;
+pub(crate) mod search;
 pub(crate) mod threads;
 pub(crate) mod timeline;

@@ -20,6 +20,11 @@ const FILES: &[(&str, &str, &str)] = &[
     ("views.css", CSS, include_str!("assets/views.css")),
     ("log.js", JS, include_str!("assets/log.js")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
+    (
+        "waiting.svg",
+        "image/svg+xml",
+        include_str!("assets/waiting.svg"),
+    ),
 ];
 
 const CSS: &str = "text/css; charset=utf-8";

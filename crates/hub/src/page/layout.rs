@@ -5,20 +5,43 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::status;
 use crate::page::view::welcome::Welcome;
-use crate::{identity::Person, presence::Member, workspace::channels::Channel};
+use crate::{
+    identity::Person,
+    presence::Member,
+    views::{needs::Need, reads::Unread},
+    workspace::channels::Channel,
+};
 
 /// Which entry of the side is the current one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Here<'a> {
+    Needs,
+    Search,
     Channel(&'a ChannelId),
     Board,
     Agents,
     Cost,
 }
 
+impl Here<'_> {
+    fn address(self) -> String {
+        match self {
+            Here::Needs => "/needs".to_owned(),
+            Here::Search => "/search".to_owned(),
+            Here::Channel(id) => format!("/c/{id}"),
+            Here::Board => "/board".to_owned(),
+            Here::Agents => "/agents".to_owned(),
+            Here::Cost => "/cost".to_owned(),
+        }
+    }
+}
+
 /// What every page shows around its content.
 pub(super) struct Around {
     pub(super) all: Vec<Channel>,
+    /// What waits for the person.
+    pub(super) needs: Vec<Need>,
+    pub(super) unread: Unread,
     pub(super) team: Vec<Member>,
     pub(super) person: Person,
     pub(super) version: String,
@@ -43,8 +66,18 @@ pub(super) fn page(
     live: &Live<'_>,
     content: &Markup,
 ) -> Markup {
-    bare(
-        title,
+    let waiting = around.needs.len();
+    let title = match waiting {
+        0 => title.to_owned(),
+        _ => format!("({waiting}) {title}"),
+    };
+    bare_with(
+        &title,
+        if waiting > 0 {
+            "waiting.svg"
+        } else {
+            "icon.svg"
+        },
         &html! {
             a.skip href="#content" { "Skip to the conversation" }
             p.offline role="alert" hidden { "The hub does not answer. Trying to reconnect…" }
@@ -59,26 +92,13 @@ pub(super) fn page(
 }
 
 fn side(here: Here<'_>, around: &Around) -> Markup {
-    let entry = |target: &str, label: &str, current: Here<'_>| {
-        html! {
-            li { a href=(target) aria-current=[(here == current).then_some("page")] { (label) } }
-        }
-    };
     html! {
         div.side {
             p.brand { a href="/" { span.mark aria-hidden="true" { "◆" } " CodeButler" } }
-            nav aria-label="Workspace" {
-                ul {
-                    @for channel in &around.all {
-                        (entry(&format!("/c/{}", channel.id), &format!("# {}", channel.name), Here::Channel(&channel.id)))
-                    }
-                }
-                ul.views {
-                    (entry("/board", "Board", Here::Board))
-                    (entry("/agents", "Agents", Here::Agents))
-                    (entry("/cost", "Cost", Here::Cost))
-                }
+            form.search role="search" method="get" action="/search" {
+                input #search type="search" name="q" placeholder="Search" aria-label="Search threads, messages and files";
             }
+            (nav(&here.address(), around))
             @if !around.team.is_empty() {
                 section.presence aria-label="Team" {
                     h2 { "Team" }
@@ -94,6 +114,41 @@ fn side(here: Here<'_>, around: &Around) -> Markup {
     }
 }
 
+/// The ways to everything, with what waits and what is new; swapped in on every page
+/// when something happens anywhere.
+pub(super) fn nav(at: &str, around: &Around) -> Markup {
+    let entry = |target: &str, label: &str, count: usize, what: &str| {
+        html! {
+            li {
+                a href=(target) aria-current=[(at == target).then_some("page")] {
+                    (label)
+                    @if count > 0 { " " span.badge.(what) { (count) span.hidden { " " (what) } } }
+                }
+            }
+        }
+    };
+    html! {
+        nav aria-label="Workspace" data-part="nav" data-at=(at) {
+            ul data-waiting=(around.needs.len()) {
+                (entry("/needs", "Needs you", around.needs.len(), "waiting"))
+            }
+            ul.channels {
+                @for channel in &around.all {
+                    @let new = around.unread.in_channel(&channel.id);
+                    (entry(&format!("/c/{}", channel.id), &format!("# {}", channel.name), new, "new"))
+                }
+            }
+            ul.views {
+                (entry("/board", "Board", 0, ""))
+                (entry("/agents", "Agents", 0, ""))
+                (entry("/cost", "Cost", 0, ""))
+                // On a phone there is no room for the field.
+                li.narrow-only { a href="/search" aria-current=[(at == "/search").then_some("page")] { "Search" } }
+            }
+        }
+    }
+}
+
 /// The team as a part that is swapped when somebody comes or goes.
 pub(super) fn team(members: &[Member]) -> Markup {
     html! { div data-part="team" { (status::team(members)) } }
@@ -105,7 +160,9 @@ fn keys() -> Markup {
         ("j  k", "next and previous message"),
         ("o  Enter", "open the thread of the message"),
         ("c", "write"),
+        ("/", "search"),
         ("Esc", "leave the text, close this"),
+        ("g n", "go to what needs you"),
         ("g c", "go to the channel"),
         ("g b", "go to the board"),
         ("g a", "go to the agents"),
@@ -129,6 +186,10 @@ fn keys() -> Markup {
 }
 
 fn bare(title: &str, body: &Markup) -> Markup {
+    bare_with(title, "icon.svg", body)
+}
+
+fn bare_with(title: &str, icon: &str, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -137,7 +198,7 @@ fn bare(title: &str, body: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " · CodeButler" }
-                link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
+                link rel="icon" href={ "/assets/" (icon) } type="image/svg+xml";
                 link rel="stylesheet" href="/assets/style.css";
                 link rel="stylesheet" href="/assets/content.css";
                 link rel="stylesheet" href="/assets/views.css";

@@ -20,8 +20,12 @@ use crate::{
     log::notice::AgentKey,
     presence,
     store::db::Db,
-    views::overview::{self, Window},
-    workspace::{channels, ephemeral, files, read},
+    views::{
+        needs,
+        overview::{self, Window},
+        reads,
+    },
+    workspace::{channels, decide::Rules, ephemeral, files, read},
 };
 
 /// Longer text files are only linked.
@@ -34,6 +38,7 @@ pub(super) struct Reader {
     version: String,
     slack: Option<String>,
     port: u16,
+    rules: Rules,
 }
 
 impl Reader {
@@ -44,6 +49,7 @@ impl Reader {
             version: app.version.clone(),
             slack: app.relay.as_ref().map(|relay| relay.workspace().to_owned()),
             port: app.address.port(),
+            rules: app.rules.clone(),
         }
     }
 
@@ -70,6 +76,8 @@ impl Reader {
         };
         Ok(Around {
             all: channels::list(db, None)?,
+            needs: needs::of(db, &self.rules, &self.person)?,
+            unread: reads::unread(db, &self.person.id)?,
             team,
             person: self.person,
             version: self.version,
@@ -103,6 +111,22 @@ pub(super) async fn channel(
                 channel,
             })
         })
+        .await
+}
+
+/// Notes that a person has a thread before their eyes, if there is something new.
+pub(super) async fn seen(app: &App, person: &Person, thread: &ThreadId) -> Result<(), Trouble> {
+    let (id, place) = (person.id.clone(), thread.clone());
+    let new = app
+        .store
+        .read(move |db| Ok(reads::unread(db, &id)?.in_thread(&place)))
+        .await?;
+    if new == 0 {
+        return Ok(());
+    }
+    let (id, place) = (person.id.clone(), thread.clone());
+    app.store
+        .write(move |tx| reads::mark(tx.db(), &id, &place))
         .await
 }
 

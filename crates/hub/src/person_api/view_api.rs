@@ -19,9 +19,9 @@ use crate::{
     person_api::guard::Somebody,
     store::db::Db,
     views::{
-        bill, board,
+        bill, board, needs,
         overview::{self, Window},
-        pulls, timeline,
+        pulls, reads, search, timeline,
     },
     workspace::{channels, message, read, runs},
 };
@@ -31,6 +31,9 @@ type Thread = Path<(ChannelId, MessageTs)>;
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
+        .route("/v1/needs", get(needs))
+        .route("/v1/unread", get(unread))
+        .route("/v1/search", get(search))
         .route("/v1/board", get(threads))
         .route("/v1/runs", get(all_runs))
         .route("/v1/pulls", get(all_pulls))
@@ -38,6 +41,37 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/v1/threads/{channel}/{ts}/timeline", get(timeline))
         .route("/v1/threads/{channel}/{ts}/pull", get(pull))
         .route("/v1/threads/{channel}/{ts}/cost", get(thread_cost))
+}
+
+async fn needs(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answer {
+    let rules = app.rules.clone();
+    let look = app.store.read(move |db| needs::of(db, &rules, &person));
+    Ok(Json(json!({"ok": true, "needs": look.await?})))
+}
+
+async fn unread(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answer {
+    let look = app.store.read(move |db| reads::unread(db, &person.id));
+    let unread = look.await?;
+    let threads = unread.threads();
+    let threads: Vec<Value> = threads
+        .map(|(thread, new)| json!({"thread": thread, "new": new}))
+        .collect();
+    Ok(Json(json!({"ok": true, "threads": threads})))
+}
+
+#[derive(Deserialize)]
+struct Words {
+    #[serde(default)]
+    q: String,
+}
+
+async fn search(
+    State(app): State<Arc<App>>,
+    _somebody: Somebody,
+    Query(words): Query<Words>,
+) -> Answer {
+    let look = app.store.read(move |db| search::find(db, &words.q));
+    Ok(Json(json!({"ok": true, "hits": look.await?})))
 }
 
 #[derive(Deserialize)]

@@ -12,6 +12,7 @@ const STEPS: &[&str] = &[
     include_str!("schema/0001_start.sql"),
     include_str!("schema/0002_budget.sql"),
     include_str!("schema/0003_runs.sql"),
+    include_str!("schema/0004_needs.sql"),
 ];
 
 /// The version that this build writes.

@@ -263,6 +263,24 @@ pub(crate) fn list(db: &Db, open_only: bool) -> Result<Vec<DecisionView>, Troubl
     Ok(found)
 }
 
+/// Open cards of all repos that still ask something: a newer card of its kind in the
+/// thread has taken the place of an older one, except for commands and learnings.
+pub(crate) fn waiting(db: &Db) -> Result<Vec<DecisionView>, Trouble> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM cards c WHERE choice IS NULL AND (kind IN ('command', 'learning')
+           OR NOT EXISTS (SELECT 1 FROM cards n WHERE n.channel = c.channel AND n.root = c.root
+             AND n.kind = c.kind AND n.asked_ms > c.asked_ms))
+         ORDER BY asked_ms LIMIT 500"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map([], read_row)?;
+    let mut found = Vec::new();
+    for row in rows {
+        found.push(read_view(row?)?);
+    }
+    Ok(found)
+}
+
 /// Cards of one thread, oldest first.
 pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Vec<DecisionView>, Trouble> {
     let sql = format!(

@@ -12,6 +12,7 @@ mod fan_out;
 mod kill_storm;
 mod kills;
 mod live_log;
+mod needs;
 mod page;
 mod page_snapshots;
 mod people;

@@ -37,18 +37,21 @@ fn column<T: rusqlite::types::FromSql>(store: &Connection, sql: &str) -> Vec<T> 
     rows.map(Result::unwrap).collect()
 }
 
-/// Tables and indexes, as their makers wrote them.
+/// Tables, views, indexes and triggers, as their makers wrote them. What the search
+/// keeps for itself it makes itself.
 fn schema(store: &Connection) -> Vec<String> {
-    let sql = "SELECT sql FROM sqlite_master
-               WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type DESC, name";
+    let sql = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL
+                 AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE TABLE ''search_%'
+               ORDER BY instr('table view index trigger', type), name";
     column(store, sql)
 }
 
 /// The store as SQL. Tokens are not in it: they are made anew when it is laid out.
 fn dump(store: &Connection) -> String {
     let mut lines: Vec<String> = schema(store).iter().map(|sql| format!("{sql};")).collect();
-    let tables = "SELECT name FROM sqlite_master
-                  WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name";
+    // The words to search for come back with the rows that they stand in.
+    let tables = "SELECT name FROM sqlite_master WHERE type = 'table'
+                  AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'search%' ORDER BY name";
     for table in column::<String>(store, tables) {
         if ["tokens", "sessions", "login_codes", "own_values"].contains(&table.as_str()) {
             continue;
@@ -113,6 +116,8 @@ async fn everything_is_there(world: &World) {
     assert_eq!(messages[0]["text"], "build it", "{view}");
     assert_eq!(messages[0]["reactions"][0]["name"], "eyes", "{view}");
     assert_eq!(messages[1]["text"], "on it", "{view}");
+    let hits = world.get(&world.ana, "v1/search?q=build").await;
+    assert_eq!(hits["hits"][0]["title"], "build it", "{hits}");
     assert_eq!(view["cost"]["used"], 60 * 10_000_000_i64, "{view}");
     let decision = world.control(Role::Coder);
     let decision = decision.decision(&RequestId::new("plan01")).await.unwrap();

@@ -1,6 +1,6 @@
 // Keys for people who do not like the mouse. Nothing that decides or spends has
 // a key of its own. `?` shows them all.
-const places = { c: () => document.querySelector(".side nav a")?.href, b: () => "/board", a: () => "/agents", m: () => "/cost" };
+const places = { n: () => "/needs", c: () => document.querySelector(".side .channels a")?.href, b: () => "/board", a: () => "/agents", m: () => "/cost" };
 let going = false;
 
 const messages = () => [...document.querySelectorAll(".message")];
@@ -23,6 +23,7 @@ const actions = {
   k: () => step(-1),
   o: openThread,
   c: () => document.querySelector(".composer textarea")?.focus(),
+  "/": () => document.getElementById("search")?.focus(),
   g: () => {
     going = true;
     setTimeout(() => (going = false), 1200);

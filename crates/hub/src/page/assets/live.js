@@ -20,7 +20,10 @@ export const refresh = async () => {
   pending = true;
   const follow = document.querySelector(".messages") && atEnd();
   try {
-    const answer = await fetch(shell.dataset.live, { credentials: "same-origin" });
+    // What comes in under the reader's eyes is read.
+    const address = new URL(shell.dataset.live, window.location.href);
+    if (document.visibilityState === "visible") address.searchParams.set("seen", "1");
+    const answer = await fetch(address, { credentials: "same-origin" });
     if (answer.redirected) window.location.reload();
     else if (answer.ok) {
       swap(await answer.text());
@@ -37,6 +40,21 @@ export const refresh = async () => {
   }
 };
 
+// What waits and what is new: at the side of every page, in its title and its icon.
+let around;
+const refreshAround = () => {
+  around ??= setTimeout(async () => {
+    around = undefined;
+    const nav = document.querySelector("[data-part=nav]");
+    const answer = await fetch(`/nav?at=${encodeURIComponent(nav.dataset.at)}`, { credentials: "same-origin" }).catch(() => null);
+    if (!answer?.ok || answer.redirected) return;
+    swap(await answer.text());
+    const count = Number(nav.querySelector("[data-waiting]")?.dataset.waiting ?? 0);
+    document.title = (count ? `(${count}) ` : "") + document.title.replace(/^\(\d+\) /, "");
+    document.querySelector("link[rel=icon]").href = `/assets/${count ? "waiting" : "icon"}.svg`;
+  }, 700);
+};
+
 const listen = () => {
   const source = new EventSource("/v1/events");
   const { channel, root } = shell.dataset;
@@ -44,6 +62,7 @@ const listen = () => {
     const data = JSON.parse(event.data);
     const mine = (!channel || data.channel === channel) && (!root || data.root === root);
     if (mine) refresh();
+    refreshAround();
   };
   source.addEventListener("event", heard);
   source.addEventListener("page", heard);
@@ -53,6 +72,7 @@ const listen = () => {
     // Also at the first time: something may have changed since the page was made.
     offline.hidden = true;
     refresh();
+    refreshAround();
   });
   source.addEventListener("error", () => {
     offline.hidden = false;
@@ -78,8 +98,9 @@ export const startLive = () => {
   if (!shell) return;
   for (const part of document.querySelectorAll("[data-part]")) remember(part);
   document.addEventListener("click", loadEarlier);
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh());
+  listen();
   if (shell.dataset.live) {
-    listen();
     if (!window.location.hash && document.querySelector(".messages .message")) toEnd();
   }
 };

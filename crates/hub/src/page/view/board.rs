@@ -11,6 +11,7 @@ use crate::page::{
 };
 use crate::views::{
     board::{Phase, ThreadCard},
+    needs::Need,
     pulls::Pull,
 };
 
@@ -46,7 +47,7 @@ pub(crate) fn parts(view: &BoardView) -> Markup {
                     p { "Write in a channel; its threads appear here with their phase." } }
             } @else {
                 div.board tabindex="0" role="region" aria-label="Threads by phase" {
-                    @for phase in Phase::ALL { (column(phase, &view.threads)) }
+                    @for phase in Phase::ALL { (column(phase, view)) }
                 }
                 @if !view.pulls.is_empty() { (pulls(&view.pulls)) }
             }
@@ -62,18 +63,22 @@ fn runs_shown(all: &[RunView]) -> impl Iterator<Item = &RunView> {
     all.iter().filter(goes_on).chain(newest)
 }
 
-fn column(phase: Phase, threads: &[ThreadCard]) -> Markup {
-    let mine: Vec<_> = threads.iter().filter(|card| card.phase == phase).collect();
+fn column(phase: Phase, view: &BoardView) -> Markup {
+    let mine = view.threads.iter().filter(|card| card.phase == phase);
+    let mine: Vec<_> = mine.collect();
     html! {
         section.column aria-label=(phase.title()) {
             h2 { (phase.title()) " " span.count { (mine.len()) } }
             @if mine.is_empty() { p.soft.none { "—" } }
-            @for card in mine { (thread_card(card)) }
+            @for card in mine { (thread_card(card, &view.around)) }
         }
     }
 }
 
-fn thread_card(card: &ThreadCard) -> Markup {
+fn thread_card(card: &ThreadCard, around: &Around) -> Markup {
+    let mine = |need: &&Need| need.thread == card.thread;
+    let needs: Vec<_> = around.needs.iter().filter(mine).collect();
+    let new = around.unread.in_thread(&card.thread);
     let title: String = card.title.chars().take(140).collect();
     html! {
         article.ticket {
@@ -81,7 +86,8 @@ fn thread_card(card: &ThreadCard) -> Markup {
             @for (role, job) in &card.working {
                 p.job { (status::badge(*role)) span { (role.title()) " " span.soft { (job.step.as_deref().unwrap_or("working")) } } }
             }
-            @if card.open_cards > 0 { p { span.chip { "Waiting for you" } } }
+            @for need in needs { p { span.chip title=(need.why) { "Needs you: " (need.kind.label()) } } }
+            @if new > 0 { p { span.badge.new { (new) " new" } } }
             p.soft.facts {
                 span { "# " (card.channel) }
                 @if let Some((number, state)) = &card.pull {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use butler_protocol::{ChannelId, MessageTs};
+use butler_protocol::{MessageTs, ThreadId};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
@@ -78,20 +78,26 @@ fn list(view: &ChannelView) -> Markup {
             @for message in &view.messages {
                 div.entry #{ "e" (message["ts"].as_str().unwrap_or_default()) } {
                     (message::card(message, &scene))
-                    @if message["is_ephemeral"] != true { (open_thread(message, &view.channel.id)) }
+                    @if message["is_ephemeral"] != true { (open_thread(message, view)) }
                 }
             }
         }
     }
 }
 
-fn open_thread(message: &Value, channel: &ChannelId) -> Markup {
+fn open_thread(message: &Value, view: &ChannelView) -> Markup {
+    let channel = &view.channel.id;
     let root = message["thread_ts"]
         .as_str()
         .or(message["ts"].as_str())
         .unwrap_or_default();
     let replies = message["reply_count"].as_u64().unwrap_or(0);
     let latest = MessageTs::deserialize(&message["latest_reply"]).ok();
+    let thread = root.parse().ok();
+    let new = thread.map_or(0, |root| {
+        let thread = ThreadId::new(channel.clone(), root);
+        view.around.unread.in_thread(&thread)
+    });
     html! {
         p.open {
             a href={ "/c/" (channel) "/" (root) } {
@@ -101,6 +107,7 @@ fn open_thread(message: &Value, channel: &ChannelId) -> Markup {
                     _ => { (replies) " replies" }
                 }
             }
+            @if new > 0 { " " span.badge.new { (new) " new" } }
             @if let Some(latest) = latest { " " span.soft { "last " (message::time(&latest)) } }
         }
     }

@@ -13,12 +13,13 @@ use serde::Deserialize;
 
 use crate::page::{
     Shown,
+    layout::{self, Around},
     look::Reader,
     view::{
         agents,
         board::{self, BoardView},
         changes::{self, ChangesView},
-        cost,
+        cost, needs, search,
         timeline::{self, TimelineView},
     },
     visitor,
@@ -43,6 +44,10 @@ type Thread = Path<(ChannelId, MessageTs)>;
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
+        .route("/needs", get(needs))
+        .route("/needs/live", get(needs_live))
+        .route("/search", get(search))
+        .route("/nav", get(nav))
         .route("/board", get(board))
         .route("/board/live", get(board_live))
         .route("/agents", get(agents))
@@ -55,6 +60,47 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/c/{channel}/{ts}/changes/live", get(changes_live))
         .route("/c/{channel}/{ts}/cost", get(thread_cost))
         .route("/c/{channel}/{ts}/cost/live", get(thread_cost_live))
+}
+
+async fn around(app: &App, person: Person) -> Result<Around, Trouble> {
+    let reader = Reader::new(app, person);
+    app.store.read(move |db| reader.around(db, None)).await
+}
+
+async fn needs(State(app): State<Arc<App>>, seen: Seen) -> Shown {
+    Ok(needs::page(&around(&app, visitor(seen)?).await?))
+}
+
+async fn needs_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
+    Ok(needs::parts(&around(&app, visitor(seen)?).await?))
+}
+
+/// `?at=` says which entry is the current one.
+#[derive(Deserialize)]
+struct At {
+    #[serde(default)]
+    at: String,
+}
+
+async fn nav(State(app): State<Arc<App>>, seen: Seen, Query(at): Query<At>) -> Shown {
+    Ok(layout::nav(&at.at, &around(&app, visitor(seen)?).await?))
+}
+
+#[derive(Deserialize)]
+struct Words {
+    #[serde(default)]
+    q: String,
+}
+
+async fn search(State(app): State<Arc<App>>, seen: Seen, Query(words): Query<Words>) -> Shown {
+    let reader = Reader::new(&app, visitor(seen)?);
+    let query = words.q.clone();
+    let look = app.store.read(move |db| {
+        let hits = crate::views::search::find(db, &query)?;
+        Ok((hits, reader.around(db, None)?))
+    });
+    let (hits, around) = look.await?;
+    Ok(search::page(&words.q, &hits, &around))
 }
 
 async fn board_view(app: &App, person: Person) -> Result<BoardView, Trouble> {
@@ -101,7 +147,7 @@ async fn bill_of(
     app: &App,
     person: Person,
     thread: Option<ThreadId>,
-) -> Result<(bill::Bill, crate::page::layout::Around), Trouble> {
+) -> Result<(bill::Bill, Around), Trouble> {
     let reader = Reader::new(app, person);
     let caps = app.rules.caps.clone();
     app.store

@@ -1,0 +1,65 @@
+//! What waits for the person who looks, and why. The page to keep open.
+
+use maud::{Markup, html};
+
+use crate::page::{
+    layout::{self, Around, Here, Live},
+    render::message,
+    status,
+    view::thread,
+};
+use crate::views::needs::Need;
+
+/// The whole page.
+pub(crate) fn page(around: &Around) -> Markup {
+    let live = Live {
+        address: "/needs/live".to_owned(),
+        ..Live::default()
+    };
+    let content = html! {
+        header.top { h1 { "Needs you" } p.soft { "What waits for you, the longest first" } }
+        (parts(around))
+    };
+    layout::page("Needs you", Here::Needs, around, &live, &content)
+}
+
+/// What is swapped in when something changed.
+pub(crate) fn parts(around: &Around) -> Markup {
+    html! {
+        div.page data-part="needs" {
+            @if around.needs.is_empty() {
+                div.empty { p.big aria-hidden="true" { "☕" } h2 { "Nothing waits for you" }
+                    p { "Plans, questions, merges, and threads that stopped or failed appear here." } }
+            } @else {
+                ul.needs { @for need in &around.needs { (line(need)) } }
+            }
+        }
+    }
+}
+
+fn line(need: &Need) -> Markup {
+    let mut address = thread::address(&need.thread, "");
+    if let Some(message) = &need.message {
+        address.push_str(&format!("#m{message}"));
+    }
+    html! {
+        li {
+            span.need.(class(need)) { (need.kind.label()) }
+            div {
+                p { a href=(address) { (need.title) } }
+                p.soft { @if let Some(role) = need.from { (status::badge(role)) " " } (need.why) }
+            }
+            p.soft.when { span { "# " (need.channel) } " " (message::time_ms(need.since_ms)) }
+        }
+    }
+}
+
+/// A colour that means something: wrong, or only waiting.
+fn class(need: &Need) -> &'static str {
+    use crate::views::needs::Kind;
+    match need.kind {
+        Kind::Failed | Kind::Budget => "bad",
+        Kind::Stopped | Kind::Held => "rests",
+        _ => "asks",
+    }
+}

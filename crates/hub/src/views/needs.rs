@@ -1,0 +1,416 @@
+//! What waits for a person: cards that they may decide, questions, threads that were
+//! stopped, that failed or whose merge is held. Derived from what happened; nothing
+//! has to be ticked off, it goes when the thread goes on.
+
+use butler_policy::{Word, meanings};
+use butler_protocol::{
+    ChannelId, DecisionKind, DecisionView, Ending, Entry, MessageTs, Record, Role, ThreadId,
+    Waiting,
+};
+use butler_slack::mrkdwn;
+use rusqlite::{OptionalExtension, params};
+use serde::Serialize;
+
+use crate::{
+    error::Trouble,
+    identity::Person,
+    store::db::Db,
+    workspace::{
+        access, channels,
+        decide::{self, Rules},
+    },
+};
+
+/// One thing that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Need {
+    pub(crate) thread: ThreadId,
+    pub(crate) channel: String,
+    /// What the thread is about.
+    pub(crate) title: String,
+    pub(crate) kind: Kind,
+    /// In one sentence.
+    pub(crate) why: String,
+    /// Since when, in milliseconds since 1970.
+    pub(crate) since_ms: i64,
+    /// The card or the question itself.
+    pub(crate) message: Option<MessageTs>,
+    /// Who asks, or would go on.
+    pub(crate) from: Option<Role>,
+}
+
+/// What is wanted of the person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Plan,
+    Command,
+    Learning,
+    Merge,
+    Roadmap,
+    Run,
+    Budget,
+    Question,
+    Stopped,
+    Failed,
+    Held,
+}
+
+impl Kind {
+    const fn of_card(kind: DecisionKind) -> Self {
+        match kind {
+            DecisionKind::Plan => Self::Plan,
+            DecisionKind::Command => Self::Command,
+            DecisionKind::Learning => Self::Learning,
+            DecisionKind::Merge => Self::Merge,
+            DecisionKind::Roadmap => Self::Roadmap,
+            DecisionKind::Develop => Self::Run,
+            DecisionKind::Cap => Self::Budget,
+        }
+    }
+
+    /// In one word.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Plan => "Plan",
+            Self::Command => "Command",
+            Self::Learning => "Learning",
+            Self::Merge => "Merge",
+            Self::Roadmap => "Roadmap",
+            Self::Run => "Run",
+            Self::Budget => "Budget",
+            Self::Question => "Question",
+            Self::Stopped => "Stopped",
+            Self::Failed => "Failed",
+            Self::Held => "Held",
+        }
+    }
+}
+
+/// Everything that waits for a person, what waits longest first.
+pub(crate) fn of(db: &Db, rules: &Rules, person: &Person) -> Result<Vec<Need>, Trouble> {
+    let mut found = Vec::new();
+    for card in decide::waiting(db)? {
+        if may_decide(db, rules, &card, person)? {
+            found.extend(of_card(db, &card)?);
+        }
+    }
+    let mut others = questions(db)?;
+    others.extend(stopped(db)?);
+    others.extend(failed(db)?);
+    others.extend(held(db)?);
+    for need in others {
+        let over = is_over(db, &need.thread)?;
+        if !over && (rules.in_slack || concerns(db, &need.thread, person)?) {
+            found.push(need);
+        }
+    }
+    let mut kept = Vec::new();
+    for need in found {
+        if !is_archived(db, &need)? {
+            kept.push(need);
+        }
+    }
+    kept.sort_by_key(|need| need.since_ms);
+    Ok(kept)
+}
+
+fn may_decide(
+    db: &Db,
+    rules: &Rules,
+    card: &DecisionView,
+    person: &Person,
+) -> Result<bool, Trouble> {
+    let repo = channels::get(db, &card.asked.thread.channel)?.repo;
+    match access::check(db, rules, &repo, &card.asked, person) {
+        Ok(()) => Ok(true),
+        // With Slack behind us its people decide there; the page shows what waits.
+        Err(Trouble::Refused(_)) => Ok(rules.in_slack),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+fn of_card(db: &Db, card: &DecisionView) -> Result<Option<Need>, Trouble> {
+    let asked = &card.asked;
+    let why = match asked.kind {
+        DecisionKind::Plan => "The plan is waiting for approval",
+        DecisionKind::Command => "A command is waiting for approval",
+        DecisionKind::Learning => "A learning is waiting to be accepted",
+        DecisionKind::Merge => "The change is ready to merge",
+        DecisionKind::Roadmap => "A change of the roadmap is waiting for approval",
+        DecisionKind::Develop => "A run over the roadmap is waiting to be started",
+        DecisionKind::Cap => "The budget is used up",
+    };
+    Ok(Some(Need {
+        channel: channels::get(db, &asked.thread.channel)?.name,
+        title: title(db, &asked.thread)?,
+        kind: Kind::of_card(asked.kind),
+        why: why.to_owned(),
+        since_ms: ms_of(&asked.message),
+        message: Some(asked.message.clone()),
+        from: Some(asked.from),
+        thread: asked.thread.clone(),
+    }))
+}
+
+fn ms_of(ts: &MessageTs) -> i64 {
+    i64::try_from(ts.seconds().saturating_mul(1000)).unwrap_or(i64::MAX)
+}
+
+/// A need that is no card.
+fn need(
+    db: &Db,
+    (thread, role): (ThreadId, Option<Role>),
+    kind: Kind,
+    why: String,
+    since_ms: i64,
+) -> Result<Need, Trouble> {
+    let newest = match role {
+        Some(role) if kind == Kind::Question => last_words(db, &thread, role)?,
+        _ => None,
+    };
+    let (message, said) = newest.unzip();
+    Ok(Need {
+        channel: channels::get(db, &thread.channel)?.name,
+        title: title(db, &thread)?,
+        kind,
+        why: said.filter(|said| !said.is_empty()).unwrap_or(why),
+        since_ms,
+        message,
+        from: role,
+        thread,
+    })
+}
+
+type Where = (String, String, String);
+
+fn place((channel, root, role): Where) -> Option<(ThreadId, Option<Role>)> {
+    let root = root.parse().ok()?;
+    let thread = ThreadId::new(ChannelId::new(channel), root);
+    Some((thread, role.parse().ok()))
+}
+
+fn rows(db: &Db, sql: &str) -> Result<Vec<(Where, i64)>, Trouble> {
+    let mut statement = db.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| {
+        Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Roles that sleep until a person answers.
+fn questions(db: &Db) -> Result<Vec<Need>, Trouble> {
+    let parked = rows(
+        db,
+        "SELECT channel, root, role, since_ms FROM activity WHERE state = 'parked'",
+    )?;
+    let mut found = Vec::new();
+    for (at, since_ms) in parked {
+        if !matches!(
+            last_state(db, &at)?,
+            Some(Record::Parked {
+                waiting: Waiting::Person
+            })
+        ) {
+            continue;
+        }
+        let Some((thread, role)) = place(at) else {
+            continue;
+        };
+        let why = "Waits for an answer".to_owned();
+        found.push(need(db, (thread, role), Kind::Question, why, since_ms)?);
+    }
+    Ok(found)
+}
+
+/// The last record of a role that says what it does.
+fn last_state(db: &Db, (channel, root, role): &Where) -> Result<Option<Record>, Trouble> {
+    let entry: Option<String> = db
+        .prepare_cached(
+            "SELECT entry FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3
+             AND json_extract(entry, '$.record.t') IN
+               ('activation_started', 'activation_ended', 'assistant', 'parked', 'user')
+             ORDER BY seq DESC LIMIT 1",
+        )?
+        .query_row(params![channel, root, role], |row| row.get(0))
+        .optional()?;
+    // A record of a later release is none that waits as we know it.
+    Ok(entry.and_then(|entry| Some(serde_json::from_str::<Entry>(&entry).ok()?.record)))
+}
+
+/// Threads that a person stopped and nobody told to go on.
+fn stopped(db: &Db) -> Result<Vec<Need>, Trouble> {
+    let stops = rows(
+        db,
+        "SELECT s.channel, s.root, s.role, coalesce(e.at_ms, 0) FROM stops s
+         LEFT JOIN events e ON e.seq = s.seq WHERE s.role IS NOT NULL",
+    )?;
+    let mut found = Vec::new();
+    for (at, since_ms) in stops {
+        let Some((thread, role)) = place(at) else {
+            continue;
+        };
+        let who = role.map_or("The work", Role::title);
+        let why = format!("{who} was stopped and goes on at your word");
+        found.push(need(db, (thread, role), Kind::Stopped, why, since_ms)?);
+    }
+    Ok(found)
+}
+
+/// Threads whose last stretch of work did not end well.
+fn failed(db: &Db) -> Result<Vec<Need>, Trouble> {
+    // With one max() the other columns are those of its row.
+    let mut statement = db.prepare_cached(
+        "SELECT channel, root, role, entry, max(json_extract(entry, '$.at_ms')) FROM records
+         WHERE json_extract(entry, '$.record.ending.how') IN ('failed', 'stuck', 'turn_limit')
+         GROUP BY channel, root",
+    )?;
+    let rows = statement.query_map([], |row| {
+        let at: Where = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok((at, row.get::<_, String>(3)?, row.get::<_, i64>(4)?))
+    })?;
+    let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
+    let mut found = Vec::new();
+    for (at, entry, at_ms) in rows {
+        let ending = match serde_json::from_str::<Entry>(&entry).map(|entry| entry.record) {
+            Ok(Record::ActivationEnded { ending, .. }) => ending,
+            _ => continue,
+        };
+        let Some((thread, role)) = place(at) else {
+            continue;
+        };
+        if went_on(db, &thread, at_ms)? {
+            continue;
+        }
+        let who = role.map_or("The work", Role::title);
+        let why = match ending {
+            Ending::Failed { reason } => format!("{who}: {reason}"),
+            Ending::Stuck => format!("{who} was going in circles"),
+            _ => format!("{who} used all its turns"),
+        };
+        found.push(need(db, (thread, role), Kind::Failed, why, at_ms)?);
+    }
+    Ok(found)
+}
+
+/// Whether anybody began to work in a thread after a moment.
+fn went_on(db: &Db, thread: &ThreadId, at_ms: i64) -> Result<bool, Trouble> {
+    let sql = "SELECT 1 FROM records WHERE channel = ?1 AND root = ?2
+        AND json_extract(entry, '$.at_ms') > ?3
+        AND json_extract(entry, '$.record.t') = 'activation_started' LIMIT 1";
+    let keys = params![thread.channel.as_str(), thread.root.as_str(), at_ms];
+    Ok(db.prepare_cached(sql)?.exists(keys)?)
+}
+
+/// Open pull requests about which the last word was Hold.
+fn held(db: &Db) -> Result<Vec<Need>, Trouble> {
+    let pulls = rows(
+        db,
+        "SELECT p.channel, p.root, c.from_role, max(c.asked_ms) FROM pulls p JOIN cards c
+           ON c.channel = p.channel AND c.root = p.root AND c.kind = 'merge'
+         WHERE p.state = 'open' GROUP BY p.channel, p.root HAVING c.choice = 'hold'",
+    )?;
+    let mut found = Vec::new();
+    for (at, since_ms) in pulls {
+        if let Some((thread, role)) = place(at) {
+            let why = "The merge is held".to_owned();
+            found.push(need(db, (thread, role), Kind::Held, why, since_ms)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether the last pull request of a thread was merged or closed.
+fn is_over(db: &Db, thread: &ThreadId) -> Result<bool, Trouble> {
+    let sql = "SELECT state <> 'open' FROM pulls WHERE channel = ?1 AND root = ?2
+        ORDER BY number DESC LIMIT 1";
+    let keys = params![thread.channel.as_str(), thread.root.as_str()];
+    let over = db.prepare_cached(sql)?.query_row(keys, |row| row.get(0));
+    Ok(over.optional()?.unwrap_or(false))
+}
+
+/// Whether a person took part in a thread. One in which nobody did is everybody's.
+fn concerns(db: &Db, thread: &ThreadId, person: &Person) -> Result<bool, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT DISTINCT author FROM messages WHERE channel = ?1 AND root = ?2 AND role IS NULL
+         UNION SELECT r.person FROM run_items i JOIN runs r USING (repo, request)
+         WHERE i.channel = ?1 AND i.root = ?2",
+    )?;
+    let keys = params![thread.channel.as_str(), thread.root.as_str()];
+    let people = statement.query_map(keys, |row| row.get::<_, String>(0))?;
+    let people: Vec<String> = people.collect::<Result<_, _>>()?;
+    Ok(people.is_empty() || people.iter().any(|one| one == person.id.as_str()))
+}
+
+/// Whether a person put the thread away since.
+fn is_archived(db: &Db, need: &Need) -> Result<bool, Trouble> {
+    let sql = "SELECT ts, coalesce(json_extract(body, '$.text'), '') FROM messages
+        WHERE channel = ?1 AND root = ?2 AND role IS NULL ORDER BY ts DESC LIMIT 1";
+    let keys = params![need.thread.channel.as_str(), need.thread.root.as_str()];
+    let newest = db.prepare_cached(sql)?.query_row(keys, |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    });
+    let Some((ts, text)) = newest.optional()? else {
+        return Ok(false);
+    };
+    let later = |ts: MessageTs| ms_of(&ts) + 999 >= need.since_ms;
+    Ok(ts.parse().is_ok_and(later) && meanings(&text).contains(&Word::Archive))
+}
+
+/// The newest message of a role in a thread, and its first line.
+fn last_words(
+    db: &Db,
+    thread: &ThreadId,
+    role: Role,
+) -> Result<Option<(MessageTs, String)>, Trouble> {
+    let sql = "SELECT ts, coalesce(json_extract(body, '$.text'), '') FROM messages
+        WHERE channel = ?1 AND root = ?2 AND role = ?3 ORDER BY ts DESC LIMIT 1";
+    let keys = params![thread.channel.as_str(), thread.root.as_str(), role.as_str()];
+    let found = db.prepare_cached(sql)?.query_row(keys, |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    });
+    let found = found.optional()?;
+    Ok(found.and_then(|(ts, text)| Some((ts.parse().ok()?, first_line(&text)))))
+}
+
+/// What a thread is about: its first line.
+pub(crate) fn title(db: &Db, thread: &ThreadId) -> Result<String, Trouble> {
+    let sql = "SELECT coalesce(json_extract(body, '$.text'), '') FROM messages
+        WHERE channel = ?1 AND ts = ?2";
+    let keys = params![thread.channel.as_str(), thread.root.as_str()];
+    let text: Option<String> = db
+        .prepare_cached(sql)?
+        .query_row(keys, |row| row.get(0))
+        .optional()?;
+    let line = first_line(&text.unwrap_or_default());
+    Ok(if line.is_empty() {
+        "a thread".to_owned()
+    } else {
+        line
+    })
+}
+
+/// The first line without who is called, cut where a list would break.
+fn first_line(text: &str) -> String {
+    let plain = mrkdwn::unescape(text);
+    let words = |line: &str| -> String {
+        let words = line.split_whitespace();
+        let words: Vec<&str> = words.filter(|word| !word.starts_with("<@")).collect();
+        words.join(" ").chars().take(140).collect()
+    };
+    let mut lines = plain.lines().map(words);
+    lines.find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_it_is_about_and_not_who_is_called() {
+        assert_eq!(first_line("<@U1> <@U2>\n\n1. Really?\nmore"), "1. Really?");
+        assert_eq!(first_line("<@U1> add &lt;b&gt;"), "add <b>");
+        assert_eq!(first_line(""), "");
+        assert_eq!(first_line(&"ü".repeat(500)).chars().count(), 140);
+    }
+}

@@ -1,0 +1,78 @@
+//! How far a person has read: what is new to them in each thread. What was said
+//! before they came, and what they said themselves, is not.
+
+use std::collections::HashMap;
+
+use butler_protocol::{ChannelId, MessageTs, ThreadId, UserId};
+use rusqlite::params;
+
+use crate::{error::Trouble, store::db::Db};
+
+/// Older threads are not looked through.
+const THREADS: i64 = 200;
+
+/// New messages by thread, in the newest threads.
+#[derive(Debug, Default)]
+pub(crate) struct Unread(HashMap<ThreadId, i64>);
+
+impl Unread {
+    /// How many messages of a thread are new.
+    pub(crate) fn in_thread(&self, thread: &ThreadId) -> i64 {
+        self.0.get(thread).copied().unwrap_or(0)
+    }
+
+    /// How many threads of a channel have something new.
+    pub(crate) fn in_channel(&self, channel: &ChannelId) -> usize {
+        let here = |thread: &&ThreadId| thread.channel == *channel;
+        self.0.keys().filter(here).count()
+    }
+
+    /// Threads with something new, and how much.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = (&ThreadId, i64)> {
+        self.0.iter().map(|(thread, count)| (thread, *count))
+    }
+}
+
+/// What is new to a person.
+pub(crate) fn unread(db: &Db, person: &UserId) -> Result<Unread, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT m.channel, m.ts,
+           (SELECT count(*) FROM messages r WHERE r.channel = m.channel AND r.root = m.ts
+             AND r.author <> ?1 AND r.ts > max(came.ts, coalesce((SELECT ts FROM reads
+               WHERE person = ?1 AND channel = m.channel AND root = m.ts), ''))) AS fresh
+         FROM messages m, (SELECT printf('%010d.%06d', created_ms / 1000, created_ms % 1000 * 1000) AS ts
+           FROM people WHERE id = ?1) came
+         WHERE m.ts = m.root ORDER BY m.ts DESC LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![person.as_str(), THREADS], |row| {
+        Ok((
+            row.get::<_, String>(0)?,
+            row.get::<_, String>(1)?,
+            row.get::<_, i64>(2)?,
+        ))
+    })?;
+    let mut found = HashMap::new();
+    for row in rows {
+        let (channel, root, fresh) = row?;
+        if let (1.., Ok(root)) = (fresh, root.parse::<MessageTs>()) {
+            found.insert(ThreadId::new(ChannelId::new(channel), root), fresh);
+        }
+    }
+    Ok(Unread(found))
+}
+
+/// The person has seen everything that is in the thread now.
+pub(crate) fn mark(db: &Db, person: &UserId, thread: &ThreadId) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "INSERT INTO reads (person, channel, root, ts)
+         SELECT ?1, channel, root, max(ts) FROM messages WHERE channel = ?2 AND root = ?3
+         GROUP BY channel, root
+         ON CONFLICT (person, channel, root) DO UPDATE SET ts = max(ts, excluded.ts)",
+    )?
+    .execute(params![
+        person.as_str(),
+        thread.channel.as_str(),
+        thread.root.as_str()
+    ])?;
+    Ok(())
+}

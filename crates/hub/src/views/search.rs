@@ -1,0 +1,149 @@
+//! Search over what was said, the files that came along, and what pull requests
+//! change. All words must be there; the last letters of a word may be missing.
+
+use butler_protocol::{ChannelId, MessageTs, ThreadId};
+use butler_slack::mrkdwn;
+use rusqlite::{OptionalExtension, params};
+use serde::Serialize;
+
+use crate::{error::Trouble, store::db::Db, views::needs};
+
+const HITS: i64 = 50;
+const MOST_WORDS: usize = 12;
+/// How much is shown around a word.
+const AROUND: usize = 90;
+
+/// A place where the words stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Hit {
+    pub(crate) thread: ThreadId,
+    pub(crate) channel: String,
+    pub(crate) title: String,
+    /// The message; none for a pull request.
+    pub(crate) message: Option<MessageTs>,
+    /// The pull request's number.
+    pub(crate) pull: Option<u64>,
+    pub(crate) excerpt: String,
+}
+
+/// The best places first.
+pub(crate) fn find(db: &Db, query: &str) -> Result<Vec<Hit>, Trouble> {
+    let Some(expression) = expression(query) else {
+        return Ok(Vec::new());
+    };
+    let mut statement = db.prepare_cached(
+        "SELECT d.kind, d.channel, d.root, d.key, c.name FROM search
+         JOIN search_docs d ON d.id = search.rowid JOIN channels c ON c.id = d.channel
+         WHERE search MATCH ?1 ORDER BY rank, d.key DESC LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![expression, HITS], |row| {
+        let text = |at| row.get::<_, String>(at);
+        Ok((text(0)?, text(1)?, text(2)?, text(3)?, text(4)?))
+    })?;
+    let mut hits = Vec::new();
+    for row in rows {
+        let (kind, channel, root, key, name) = row?;
+        let Ok(root) = root.parse::<MessageTs>() else {
+            continue;
+        };
+        let thread = ThreadId::new(ChannelId::new(channel), root);
+        let pull = key.strip_prefix('#').and_then(|n| n.parse().ok());
+        let text = if kind == "pull" {
+            pull_text(db, &thread, pull)?
+        } else {
+            message_text(db, &thread, &key)?
+        };
+        hits.push(Hit {
+            title: needs::title(db, &thread)?,
+            channel: name,
+            message: key.parse().ok().filter(|_| pull.is_none()),
+            pull,
+            excerpt: excerpt(&text, query),
+            thread,
+        });
+    }
+    Ok(hits)
+}
+
+/// Every word as FTS5 reads it: quoted, so that nothing in it is an operator.
+fn expression(query: &str) -> Option<String> {
+    let words = query
+        .split_whitespace()
+        .filter(|word| word.chars().any(char::is_alphanumeric))
+        .take(MOST_WORDS)
+        .map(|word| format!("\"{}\"*", word.replace('"', "\"\"")));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn message_text(db: &Db, thread: &ThreadId, ts: &str) -> Result<String, Trouble> {
+    let text: Option<String> = db
+        .prepare_cached("SELECT words FROM message_words WHERE channel = ?1 AND ts = ?2")?
+        .query_row(params![thread.channel.as_str(), ts], |row| row.get(0))
+        .optional()?;
+    Ok(mrkdwn::unescape(&text.unwrap_or_default()))
+}
+
+fn pull_text(db: &Db, thread: &ThreadId, number: Option<u64>) -> Result<String, Trouble> {
+    let text: Option<String> = db
+        .prepare_cached(
+            "SELECT words FROM pull_words WHERE channel = ?1 AND root = ?2 AND number = ?3",
+        )?
+        .query_row(
+            params![
+                thread.channel.as_str(),
+                thread.root.as_str(),
+                number.and_then(|number| i64::try_from(number).ok())
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(text.unwrap_or_default())
+}
+
+/// The first place in the text where one of the words stands, and what is around it.
+fn excerpt(text: &str, query: &str) -> String {
+    let low = text.to_lowercase();
+    // Lower case may be longer than what it was made of; then the start will do.
+    let same = low.len() == text.len();
+    let found = query
+        .split_whitespace()
+        .find_map(|word| low.find(&word.to_lowercase()));
+    let at = found.filter(|_| same).unwrap_or(0);
+    let mut from = at.saturating_sub(AROUND / 2);
+    while !text.is_char_boundary(from) {
+        from -= 1;
+    }
+    let part: String = text[from..].chars().take(2 * AROUND).collect();
+    let part = part.split_whitespace().collect::<Vec<_>>().join(" ");
+    if from > 0 { format!("…{part}") } else { part }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_query_is_an_operator() {
+        assert_eq!(
+            expression("a OR \"b"),
+            Some("\"a\"* \"OR\"* \"\"\"b\"*".into())
+        );
+        assert_eq!(expression(" - * "), None);
+        let db = Db::in_memory();
+        for odd in [
+            "NEAR(", "a*b", "^x", "words:", "\"", "{a b}:c", "ü-ß", "a AND",
+        ] {
+            find(&db, odd).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_excerpt_shows_the_word_whatever_stands_around_it() {
+        let text = format!("{} needle {}", "ä".repeat(300), "ö".repeat(300));
+        let part = excerpt(&text, "Needle");
+        assert!(part.contains("needle") && part.len() < 450, "{part}");
+        assert_eq!(excerpt("İx needle", "needle"), "İx needle");
+        assert_eq!(excerpt("", "x"), "");
+    }
+}
