@@ -77,6 +77,9 @@ pub enum Trouble {
     /// Not like this.
     #[error("{0}")]
     Refused(Refusal),
+    /// Not like this, and what exactly is wrong with it.
+    #[error("{0}: {1}")]
+    Explained(Refusal, String),
     /// SQLite failed.
     #[error("store")]
     Store(#[from] rusqlite::Error),
@@ -98,7 +101,7 @@ impl Trouble {
     /// What the caller is told.
     pub(crate) fn refusal(&self) -> Refusal {
         match self {
-            Trouble::Refused(refusal) => *refusal,
+            Trouble::Refused(refusal) | Trouble::Explained(refusal, _) => *refusal,
             Trouble::Away => Refusal::ServiceUnavailable,
             other => {
                 tracing::error!(error = ?other, "a call failed in the store");

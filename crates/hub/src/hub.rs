@@ -43,7 +43,7 @@ use crate::{
     relay::{self, Relay},
     serve,
     store::{Store, StoreThreads, db::system_clock},
-    web_api::{self, file_transfer, response_url},
+    web_api::{self, chat::schedule, file_transfer, response_url},
     workspace::decide::Rules,
 };
 
@@ -111,6 +111,8 @@ pub struct Hub {
     live_log: Arc<LiveLog>,
     server: JoinHandle<()>,
     relay: Option<JoinHandle<()>>,
+    /// Posts for later.
+    later: JoinHandle<()>,
     store: StoreThreads,
 }
 
@@ -176,6 +178,7 @@ impl Hub {
                 known: Mutex::new(HashMap::new()),
             });
             let relay = relay.map(|relay| tokio::spawn(relay::run(Arc::clone(&app), relay)));
+            let later = tokio::spawn(schedule::keep_posting(Arc::clone(&app)));
             let router = router(app);
             info!(address = %bound, "the hub listens");
             let server = tokio::spawn(async move {
@@ -187,6 +190,7 @@ impl Hub {
                 live_log,
                 server,
                 relay,
+                later,
                 store: threads,
             })
         })
@@ -213,6 +217,7 @@ impl Hub {
     pub async fn wait(self) {
         // A panic of the server was already reported by the runtime.
         let _ = self.server.await;
+        let _ = self.later.await;
         if let Some(relay) = self.relay {
             let _ = relay.await;
         }
@@ -314,6 +319,7 @@ fn router(app: Arc<App>) -> Router {
         .merge(person_api::routes())
         .merge(view_api::routes())
         .merge(edits::routes())
+        .merge(person_api::views::routes())
         .merge(live_log::person_routes())
         .merge(page::routes())
         .route("/metrics", get(metrics::handle))

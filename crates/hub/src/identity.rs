@@ -66,7 +66,8 @@ pub(crate) fn of_token(db: &Db, token: &str) -> Result<Option<Identity>, Trouble
     })
 }
 
-fn agent_by_key(db: &Db, key: AgentKey) -> Result<Agent, Trouble> {
+/// One role of one repo.
+pub(crate) fn agent_by_key(db: &Db, key: AgentKey) -> Result<Agent, Trouble> {
     let (repo, role): (String, String) = db
         .prepare_cached("SELECT repo, role FROM agents WHERE id = ?1")?
         .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -25,7 +25,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Happening {
     pub(crate) thread: ThreadId,
-    /// The role that caused it; it does not get it back.
+    /// The role that caused it. Our own client does not get it back; others do, as
+    /// from Slack.
     pub(crate) from: Option<Role>,
     pub(crate) to: Vec<Role>,
     pub(crate) stamp: StampKind,
@@ -53,7 +54,7 @@ impl Happening {
     }
 }
 
-/// Appends to the log and queues a delivery for every other role of the channel.
+/// Appends to the log and queues a delivery for every role of the channel that wants it.
 pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64, Trouble> {
     let at_ms = tx.db().now_ms();
     let (to, active) = match what.stamp {
@@ -70,7 +71,7 @@ pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64, Trouble> {
     };
     let frame = json!({
         "type": what.kind,
-        "accepts_response_payload": what.kind != EnvelopeKind::EventsApi,
+        "accepts_response_payload": takes_answer(what.kind, &name),
         "payload": payload,
         "codebutler": {
             "seq": 0, "from": what.from, "to": to, "kind": what.stamp,
@@ -119,7 +120,9 @@ pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64, Trouble> {
     Ok(seq)
 }
 
-/// One delivery for every role of the channel's repo but the one that caused it.
+/// One delivery for every role of the channel's repo, while the app is in the channel.
+/// The role that caused it knows it, unless a client of Slack's speaks for it: such a
+/// client gets its own events too.
 fn queue(
     db: &Db,
     seq: i64,
@@ -131,7 +134,9 @@ fn queue(
         "INSERT INTO deliveries (agent, seq, thread)
          SELECT agents.id, ?1, ?2 FROM agents
          JOIN channels ON channels.repo = agents.repo
-         WHERE channels.id = ?3 AND agents.role IS NOT ?4
+         WHERE channels.id = ?3 AND (agents.role IS NOT ?4 OR agents.foreign_client)
+           AND NOT EXISTS (SELECT 1 FROM members WHERE members.channel = channels.id
+             AND members.user = ?5 AND NOT members.present)
          RETURNING agent",
     )?;
     let rows = statement.query_map(
@@ -139,11 +144,18 @@ fn queue(
             seq,
             format!("{channel}/{root}"),
             channel.as_str(),
-            from.map(Role::as_str)
+            from.map(Role::as_str),
+            BOT_USER
         ],
         |row| row.get(0),
     )?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Whether an acknowledgement may bring an answer along.
+fn takes_answer(kind: EnvelopeKind, name: &str) -> bool {
+    let told_only = matches!(name, "shortcut" | "message_action" | "view_closed");
+    kind != EnvelopeKind::EventsApi && !told_only
 }
 
 /// The Events API wrapper; its `event_id` is set when it is sent.
@@ -239,12 +251,29 @@ fn read_event(row: &Row<'_>) -> rusqlite::Result<LoggedEvent> {
     })
 }
 
-/// Forgets a delivery; refused when a newer process speaks for the agent.
-pub(crate) fn acknowledge(db: &Db, agent: AgentKey, seq: u64) -> Result<(), Trouble> {
+/// Forgets a delivery; tells whether there was one.
+pub(crate) fn acknowledge(db: &Db, agent: AgentKey, seq: u64) -> Result<bool, Trouble> {
     fault("hub.before-ack");
-    db.prepare_cached("DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2")?
+    let forgotten = db
+        .prepare_cached("DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2")?
         .execute(params![agent, i64::try_from(seq).unwrap_or(i64::MAX)])?;
     fault("hub.after-ack");
+    Ok(forgotten > 0)
+}
+
+/// Who speaks for an agent from now on: our own client, which knows what it did, or
+/// one of Slack's, which is told.
+pub(crate) fn spoken_for(db: &Db, agent: AgentKey, foreign: bool) -> Result<(), Trouble> {
+    db.prepare_cached("UPDATE agents SET foreign_client = ?2 WHERE id = ?1")?
+        .execute(params![agent, foreign])?;
+    if !foreign {
+        db.prepare_cached(
+            "DELETE FROM deliveries WHERE agent = ?1 AND EXISTS (SELECT 1 FROM events, agents
+             WHERE events.seq = deliveries.seq AND agents.id = ?1
+               AND events.from_role = agents.role)",
+        )?
+        .execute([agent])?;
+    }
     Ok(())
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod live;
 pub(crate) mod message_form;
 pub(crate) mod person_actions;
 pub(crate) mod view_api;
+pub(crate) mod views;
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -33,6 +34,7 @@ use crate::{
     presence,
     store::db::Db,
     views::overview::{self, Window},
+    web_api::assistant,
     workspace::{channels, decide, ephemeral, read},
 };
 
@@ -131,8 +133,14 @@ async fn dismiss(
 }
 
 async fn list_channels(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
-    let all = app.store.read(|db| channels::list(db, None)).await?;
-    let shown: Vec<Value> = all.iter().map(channels::shown).collect();
+    let shown = app
+        .store
+        .read(|db| {
+            let all = channels::list(db, None)?;
+            let shown = all.iter().map(|channel| channels::shown(db, channel));
+            shown.collect::<Result<Vec<Value>, _>>()
+        })
+        .await?;
     Ok(Json(json!({"ok": true, "channels": shown})))
 }
 
@@ -193,7 +201,7 @@ async fn thread(
         before: part.before,
         limit: part.limit.map(|limit| limit.clamp(1, 999)),
     };
-    let (view, own, people) = app
+    let (view, own, people, assistant) = app
         .store
         .read(move |db| {
             let mut view = overview::thread(db, &ThreadId::new(channel, ts), &caps, &window)?;
@@ -204,13 +212,15 @@ async fn thread(
             let people: Map<String, Value> = people
                 .filter_map(|user| Some((user["id"].as_str()?.to_owned(), user["name"].clone())))
                 .collect();
-            Ok((view, own, people))
+            let assistant = assistant::of(db, &view.thread)?;
+            Ok((view, own, people, assistant))
         })
         .await?;
     let mut answer = serde_json::to_value(view).map_err(crate::error::Trouble::Json)?;
     answer["ok"] = json!(true);
     answer["ephemerals"] = json!(own);
     answer["people"] = Value::Object(people);
+    answer["assistant"] = assistant;
     Ok(Json(answer))
 }
 

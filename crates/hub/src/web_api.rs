@@ -5,11 +5,14 @@ pub(crate) mod file_transfer;
 pub(crate) mod response_url;
 
 pub(crate) mod args;
+pub(crate) mod assistant;
 pub(crate) mod blocks;
 pub(crate) mod chat;
 mod conversations;
 pub(crate) mod files;
+mod pins;
 mod reactions;
+mod views;
 mod who;
 
 use std::sync::Arc;
@@ -31,11 +34,14 @@ use crate::{
     relay,
 };
 use args::Args;
+use conversations::changes;
 
 /// What our app may do, as Slack names it in every answer's header.
-const SCOPES: &str = "app_mentions:read,channels:history,channels:join,channels:manage,\
-channels:read,chat:write,chat:write.customize,commands,files:read,files:write,groups:history,\
-groups:read,im:history,reactions:read,reactions:write,users:read";
+const SCOPES: &str = "app_mentions:read,assistant:write,bookmarks:read,bookmarks:write,\
+channels:history,channels:join,channels:manage,channels:read,chat:write,chat:write.customize,\
+commands,emoji:read,files:read,files:write,groups:history,groups:read,groups:write,im:history,\
+im:read,im:write,links:write,mpim:read,mpim:write,pins:read,pins:write,reactions:read,\
+reactions:write,usergroups:read,users.profile:read,users:read,users:read.email";
 
 /// A call with its caller known.
 pub(crate) struct Call {
@@ -60,6 +66,8 @@ pub(crate) async fn handle(
         }
         // Agents repeat a call that was answered like this; an error they take as final.
         Err(Trouble::Away) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Err(Trouble::Explained(refusal, what)) => json!({"ok": false, "error": refusal.code(),
+            "errors": [what], "response_metadata": {"messages": [format!("[ERROR] {what}")]}}),
         Err(trouble) => json!({"ok": false, "error": trouble.refusal().code()}),
     };
     ([("x-oauth-scopes", SCOPES)], Json(answer)).into_response()
@@ -117,7 +125,7 @@ async fn by_method(method: &str, mut call: Call) -> Result<Value, Trouble> {
         "conversations.list" => conversations::list(call).await,
         "conversations.info" => conversations::info(call).await,
         "conversations.create" => conversations::create(call).await,
-        "conversations.join" => conversations::join(call).await,
+        "conversations.join" => changes::join(call).await,
         "conversations.members" => conversations::members(call).await,
         "conversations.history" => conversations::history(call).await,
         "conversations.replies" => conversations::replies(call).await,
@@ -132,6 +140,56 @@ async fn by_method(method: &str, mut call: Call) -> Result<Value, Trouble> {
         "files.getUploadURLExternal" => files::get_upload_url(call).await,
         "files.completeUploadExternal" => files::complete_upload(call).await,
         "files.info" => files::info(call).await,
+        "users.conversations" => conversations::of_user(call).await,
+        "users.lookupByEmail" => who::lookup_by_email(call).await,
+        "users.profile.get" => who::profile(call).await,
+        "users.getPresence" => who::presence(call).await,
+        "emoji.list" => Ok(json!({"emoji": {}, "cache_ts": "0"})),
+        "usergroups.list" => Ok(json!({"usergroups": []})),
+        // The rest changes what only the built-in workspace keeps.
+        _ if call.app.relay.is_some() => refuse(Refusal::UnknownMethod),
+        _ => built_in(method, call).await,
+    }
+}
+
+/// What apps of others expect, and ours do without.
+async fn built_in(method: &str, call: Call) -> Result<Value, Trouble> {
+    match method {
+        "conversations.open" => changes::open(call).await,
+        "conversations.close" => changes::close(call).await,
+        "conversations.invite" => changes::invite(call).await,
+        "conversations.kick" => changes::kick(call).await,
+        "conversations.leave" => changes::leave(call).await,
+        "conversations.setTopic" => changes::set_topic(call).await,
+        "conversations.setPurpose" => changes::set_purpose(call).await,
+        "conversations.archive" => changes::archive(call).await,
+        "conversations.unarchive" => changes::unarchive(call).await,
+        "conversations.rename" => changes::rename(call).await,
+        "conversations.mark" => changes::mark(call).await,
+        "chat.scheduleMessage" => chat::schedule::schedule(call).await,
+        "chat.deleteScheduledMessage" => chat::schedule::delete(call).await,
+        "chat.scheduledMessages.list" => chat::schedule::list(call).await,
+        "chat.meMessage" => chat::unfurl::me_message(call).await,
+        "chat.unfurl" => chat::unfurl::unfurl(call).await,
+        "chat.startStream" => chat::streams::start(call).await,
+        "chat.appendStream" => chat::streams::append(call).await,
+        "chat.stopStream" => chat::streams::stop(call).await,
+        "pins.add" => pins::add(call).await,
+        "pins.remove" => pins::remove(call).await,
+        "pins.list" => pins::list(call).await,
+        "bookmarks.add" => pins::add_bookmark(call).await,
+        "bookmarks.edit" => pins::edit_bookmark(call).await,
+        "bookmarks.remove" => pins::remove_bookmark(call).await,
+        "bookmarks.list" => pins::bookmarks(call).await,
+        "files.list" => files::list(call).await,
+        "files.delete" => files::delete(call).await,
+        "views.open" => views::open(call).await,
+        "views.push" => views::push(call).await,
+        "views.update" => views::update(call).await,
+        "views.publish" => views::publish(call).await,
+        "assistant.threads.setStatus" => assistant::set_status(call).await,
+        "assistant.threads.setTitle" => assistant::set_title(call).await,
+        "assistant.threads.setSuggestedPrompts" => assistant::set_prompts(call).await,
         _ => refuse(Refusal::UnknownMethod),
     }
 }

@@ -31,7 +31,7 @@ pub enum DecisionKind {
     Merge,
     /// A change of the roadmap: Approve, Modify, Reject.
     Roadmap,
-    /// A run over the roadmap: started with one of three ways to merge, or not.
+    /// A run over the roadmap: started with one of two ways to merge, or not.
     Develop,
     /// Project maps: Accept all, one by one, Reject.
     Maps,
@@ -50,12 +50,7 @@ impl DecisionKind {
             DecisionKind::Command => &[Choice::Approve, Choice::Reject],
             DecisionKind::Learning => &[Choice::Accept, Choice::Reject],
             DecisionKind::Merge => &[Choice::Merge, Choice::Hold, Choice::Close],
-            DecisionKind::Develop => &[
-                Choice::Start,
-                Choice::StartMerging,
-                Choice::StartStacked,
-                Choice::Reject,
-            ],
+            DecisionKind::Develop => &[Choice::Start, Choice::StartMerging, Choice::Reject],
             DecisionKind::Maps => &[Choice::Accept, Choice::Each, Choice::Reject],
             DecisionKind::Cap => &[Choice::Raise, Choice::Stop],
         }
@@ -86,8 +81,6 @@ pub enum Choice {
     Start,
     /// Begin; what is reviewed and green is merged.
     StartMerging,
-    /// Begin; as above, on the branches of what comes first.
-    StartStacked,
     /// Raise the cap.
     Raise,
     /// Stop here.
@@ -95,7 +88,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    const ALL: [Choice; 13] = [
+    const ALL: [Choice; 12] = [
         Choice::Approve,
         Choice::Modify,
         Choice::Reject,
@@ -106,7 +99,6 @@ impl Choice {
         Choice::Close,
         Choice::Start,
         Choice::StartMerging,
-        Choice::StartStacked,
         Choice::Raise,
         Choice::Stop,
     ];
@@ -125,7 +117,6 @@ impl Choice {
             Choice::Close => "close",
             Choice::Start => "start",
             Choice::StartMerging => "start_merging",
-            Choice::StartStacked => "start_stacked",
             Choice::Raise => "raise",
             Choice::Stop => "stop",
         }
@@ -145,7 +136,6 @@ impl Choice {
             Choice::Close => "Close without merge",
             Choice::Start => "Start, I merge each",
             Choice::StartMerging => "Start, merge what is green",
-            Choice::StartStacked => "Start, stack and merge",
             Choice::Raise => "Raise",
             Choice::Stop => "Stop",
         }
@@ -165,7 +155,6 @@ impl Choice {
             Choice::Close => "Closed without merge",
             Choice::Start => "Started, people merge",
             Choice::StartMerging => "Started, merging what is green",
-            Choice::StartStacked => "Started, stacked and merging",
             Choice::Raise => "Cap raised",
             Choice::Stop => "Stopped",
         }

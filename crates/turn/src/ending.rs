@@ -323,9 +323,6 @@ fn sets_in_motion(order: &Order) -> bool {
             Choice::Approve
         ) | (DecisionKind::Merge, Choice::Merge | Choice::Close)
             | (DecisionKind::Maps, Choice::Accept | Choice::Each)
-            | (
-                DecisionKind::Develop,
-                Choice::Start | Choice::StartMerging | Choice::StartStacked
-            )
+            | (DecisionKind::Develop, Choice::Start | Choice::StartMerging)
     )
 }

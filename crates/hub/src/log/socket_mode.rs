@@ -1,6 +1,7 @@
 //! Socket Mode, the server's side. Each subscriber has one connection that
 //! counts, the newest; what it has not acknowledged waits in the store.
 
+mod answers;
 mod queue;
 mod subscriber;
 

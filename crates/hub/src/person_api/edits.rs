@@ -27,6 +27,7 @@ use crate::{
     workspace::{
         channels,
         message::{self, Stored},
+        modals,
     },
 };
 
@@ -130,7 +131,8 @@ struct Commanding {
 }
 
 /// A person types a slash command; the agents of the channel get it as Slack
-/// would send it. What an agent answers is shown to that person only.
+/// would send it. What an agent answers is shown to that person only, unless it says
+/// otherwise.
 async fn command(
     State(app): State<Arc<App>>,
     Somebody(person): Somebody,
@@ -149,17 +151,19 @@ async fn command(
             // A command is in no thread; it gets a place of its own in the log.
             let place = tx.next_ts();
             let key = response_url::issue(tx.db(), &channel.id, &place, &person.id)?;
+            let thread = ThreadId::new(channel.id.clone(), place);
+            let trigger = modals::trigger(tx, &thread, &person.id)?;
             let payload = json!({
                 "token": "", "team_id": TEAM, "team_domain": "codebutler",
                 "channel_id": channel.id, "channel_name": channel.name,
                 "user_id": person.id, "user_name": person.name, "command": change.command,
                 "text": mrkdwn::escape(&change.text), "api_app_id": APP,
                 "response_url": format!("{base}/respond/{key}"),
-                "trigger_id": format!("{place}.{TEAM}"),
+                "trigger_id": trigger,
             });
             let typed = Happening {
                 kind: EnvelopeKind::SlashCommands,
-                ..Happening::new(ThreadId::new(channel.id, place), None, payload)
+                ..Happening::new(thread, None, payload)
             };
             log::append(tx, typed)?;
             Ok(())

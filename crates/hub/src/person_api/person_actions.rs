@@ -64,7 +64,11 @@ pub(crate) async fn say(
     app.store
         .write(move |tx| {
             let channel = form.channel;
-            let repo = channels::get(tx.db(), &channel)?.repo;
+            let place = channels::get(tx.db(), &channel)?;
+            if place.archived {
+                return refuse(Refusal::IsArchived);
+            }
+            let repo = place.repo;
             let author = Author::Person(person.id.clone());
             let mut draft = Draft::new(channel.clone(), form.thread, author);
             draft.text = written(&text);
@@ -252,20 +256,16 @@ pub(crate) fn press_other(
     if target.role.is_none() {
         return refuse(Refusal::UnknownAction);
     }
-    let Some(mut element) = element_of(&target.body["blocks"], &press) else {
+    let state = press.state.clone();
+    let Some(element) = pressed_element(&target.body["blocks"], press) else {
         return refuse(Refusal::UnknownAction);
     };
-    for (field, value) in press.fields {
-        if FIELDS.contains(&field.as_str()) {
-            element[field] = value;
-        }
-    }
     let thread = ThreadId::new(channel.clone(), target.root);
     let pressed = Pressed {
         thread: &thread,
         ts,
         element,
-        state: press.state,
+        state,
     };
     let payload = decide::block_actions(tx, rules, person, pressed)?;
     let pressed = Happening {
@@ -275,6 +275,17 @@ pub(crate) fn press_other(
     };
     log::append(tx, pressed)?;
     Ok(())
+}
+
+/// The element that a person used, with what they chose or typed.
+pub(crate) fn pressed_element(blocks: &Value, press: Press) -> Option<Value> {
+    let mut element = element_of(blocks, &press)?;
+    for (field, value) in press.fields {
+        if FIELDS.contains(&field.as_str()) {
+            element[field] = value;
+        }
+    }
+    Some(element)
 }
 
 /// The element with this id anywhere in the blocks, with the id of its block.
@@ -308,6 +319,7 @@ pub(crate) async fn react(
     add: bool,
 ) -> Result<(), Trouble> {
     only_here(app)?;
+    react::check_name(&name)?;
     let rules = app.rules.clone();
     app.store
         .write(move |tx| {

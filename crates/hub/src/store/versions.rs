@@ -13,6 +13,7 @@ const STEPS: &[&str] = &[
     include_str!("schema/0002_budget.sql"),
     include_str!("schema/0003_runs.sql"),
     include_str!("schema/0004_needs.sql"),
+    include_str!("schema/0005_bot_authors.sql"),
 ];
 
 /// The version that this build writes.

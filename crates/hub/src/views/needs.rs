@@ -61,7 +61,7 @@ impl Kind {
         match kind {
             DecisionKind::Plan => Self::Plan,
             DecisionKind::Command => Self::Command,
-            DecisionKind::Learning => Self::Learning,
+            DecisionKind::Learning | DecisionKind::Maps => Self::Learning,
             DecisionKind::Merge => Self::Merge,
             DecisionKind::Roadmap => Self::Roadmap,
             DecisionKind::Develop => Self::Run,
@@ -136,6 +136,7 @@ fn of_card(db: &Db, card: &DecisionView) -> Result<Option<Need>, Trouble> {
         DecisionKind::Plan => "The plan is waiting for approval",
         DecisionKind::Command => "A command is waiting for approval",
         DecisionKind::Learning => "A learning is waiting to be accepted",
+        DecisionKind::Maps => "Project maps are waiting to be accepted",
         DecisionKind::Merge => "The change is ready to merge",
         DecisionKind::Roadmap => "A change of the roadmap is waiting for approval",
         DecisionKind::Develop => "A run over the roadmap is waiting to be started",

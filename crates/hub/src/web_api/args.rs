@@ -51,6 +51,11 @@ impl Args {
         Ok(Self(args))
     }
 
+    /// Arguments that were kept as JSON.
+    pub(crate) fn of(kept: &str) -> Self {
+        Self(serde_json::from_str(kept).unwrap_or_default())
+    }
+
     /// Everything but the token, for `api.test`.
     pub(crate) fn all(&self) -> Value {
         let mut all = self.0.clone();

@@ -1,5 +1,6 @@
 //! Whether blocks are ones that Slack would take. A post that works here must not
-//! fail there, so the limits of the real thing hold in the built-in one too.
+//! fail there, so the limits of the real thing hold in the built-in one too. What is
+//! wrong is said as Slack says it, with the place in the JSON.
 
 use std::collections::BTreeSet;
 
@@ -38,13 +39,17 @@ const MOST: usize = 50;
 const CHARACTERS: usize = 13_200;
 const NAME: usize = 255;
 
+/// What is wrong with a block, and where.
+type Wrong = Result<(), String>;
+
 /// The blocks of a post; an empty list is none.
 pub(crate) fn checked(blocks: Option<Value>) -> Result<Option<Value>, Trouble> {
     let Some(blocks) = blocks else {
         return Ok(None);
     };
     let Value::Array(list) = &blocks else {
-        return refuse(Refusal::InvalidBlocks);
+        let what = "must be an array [json-pointer:/blocks]";
+        return Err(Trouble::Explained(Refusal::InvalidBlocks, what.to_owned()));
     };
     if list.is_empty() {
         return Ok(None);
@@ -52,86 +57,191 @@ pub(crate) fn checked(blocks: Option<Value>) -> Result<Option<Value>, Trouble> {
     if list.len() > MOST {
         return refuse(Refusal::MsgBlocksTooMany);
     }
-    let mut names = BTreeSet::new();
-    for block in list {
-        let name = block["block_id"].as_str();
-        if !fits(block) || name.is_some_and(|name| !names.insert(name)) {
-            return refuse(Refusal::InvalidBlocks);
-        }
-    }
+    let fit = each_fits(list, "/blocks");
+    fit.map_err(|what| Trouble::Explained(Refusal::InvalidBlocks, what))?;
     if list.iter().map(characters).sum::<usize>() > CHARACTERS {
         return refuse(Refusal::MsgBlocksTooLong);
     }
     Ok(Some(blocks))
 }
 
-/// Whether one block is within the limits of its kind.
-fn fits(block: &Value) -> bool {
-    let kind = block["type"].as_str().unwrap_or_default();
-    let named = short(&block["block_id"], NAME);
-    let elements = block["elements"].as_array().map(Vec::as_slice);
-    KINDS.contains(&kind)
-        && named
-        && match kind {
-            "section" => section(block),
-            "header" => block["text"]["type"] == "plain_text" && text(&block["text"], 150),
-            "context" => elements.is_some_and(|list| (1..=10).contains(&list.len())),
-            "actions" => elements
-                .is_some_and(|list| (1..=25).contains(&list.len()) && list.iter().all(element)),
-            "image" => {
-                let has = |field: &str| block[field].is_string();
-                has("image_url") && short(&block["image_url"], 3000) && has("alt_text")
-                    || block["slack_file"].is_object()
-            }
-            "markdown" => block["text"].is_string() && short(&block["text"], 12_000),
-            "rich_text" => elements.is_some(),
-            _ => true,
+/// Whether each block is within the limits of its kind, and their names are unique.
+pub(crate) fn each_fits(list: &[Value], at: &str) -> Wrong {
+    let mut names = BTreeSet::new();
+    for (index, block) in list.iter().enumerate() {
+        let at = format!("{at}/{index}");
+        fits(block, &at)?;
+        if let Some(name) = block["block_id"].as_str()
+            && !names.insert(name)
+        {
+            return wrong(&format!("{at}/block_id"), "`block_id` already exists");
         }
+    }
+    Ok(())
 }
 
-fn section(block: &Value) -> bool {
-    let fields = block["fields"].as_array();
-    let fields_fit = fields.is_none_or(|fields| {
-        (1..=10).contains(&fields.len()) && fields.iter().all(|field| text(field, 2000))
-    });
-    let accessory = &block["accessory"];
-    (fields.is_some() || !block["text"].is_null())
-        && fields_fit
-        && (block["text"].is_null() || text(&block["text"], 3000))
-        && (accessory.is_null() || element(accessory))
+fn wrong(at: &str, what: &str) -> Wrong {
+    Err(format!("{what} [json-pointer:{at}]"))
+}
+
+fn fits(block: &Value, at: &str) -> Wrong {
+    let Some(kind) = block["type"].as_str() else {
+        return wrong(at, "missing required field: type");
+    };
+    if !KINDS.contains(&kind) {
+        return wrong(&format!("{at}/type"), &format!("unsupported type: {kind}"));
+    }
+    short(block, "block_id", NAME, at)?;
+    match kind {
+        "section" => section(block, at),
+        "header" => plain_text(block, "text", 150, at),
+        "context" => elements(block, 10, at).map(drop),
+        "actions" => actions(block, at),
+        "input" => {
+            plain_text(block, "label", 2000, at)?;
+            inside(block, "element", at, element)
+        }
+        "image" if block["slack_file"].is_object() => Ok(()),
+        "image" => {
+            needed(block, "image_url", at)?;
+            needed(block, "alt_text", at)?;
+            short(block, "image_url", 3000, at)
+        }
+        "markdown" => {
+            needed(block, "text", at)?;
+            short(block, "text", 12_000, at)
+        }
+        "rich_text" if !block["elements"].is_array() => {
+            wrong(at, "missing required field: elements")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn section(block: &Value, at: &str) -> Wrong {
+    if block["fields"].is_null() && block["text"].is_null() {
+        return wrong(at, "missing required field: text");
+    }
+    if !block["fields"].is_null() {
+        let fields = block["fields"].as_array().map_or(&[][..], Vec::as_slice);
+        let at = format!("{at}/fields");
+        match fields.len() {
+            0 => return wrong(&at, "no fewer than 1 items allowed"),
+            1..=10 => {}
+            _ => return wrong(&at, "no more than 10 items allowed"),
+        }
+        for (index, field) in fields.iter().enumerate() {
+            text(field, 2000, &format!("{at}/{index}"))?;
+        }
+    }
+    if !block["text"].is_null() {
+        text(&block["text"], 3000, &format!("{at}/text"))?;
+    }
+    match block["accessory"].is_null() {
+        true => Ok(()),
+        false => inside(block, "accessory", at, element),
+    }
+}
+
+fn actions(block: &Value, at: &str) -> Wrong {
+    let mut names = BTreeSet::new();
+    for (index, one) in elements(block, 25, at)?.iter().enumerate() {
+        let at = format!("{at}/elements/{index}");
+        element(one, &at)?;
+        if let Some(name) = one["action_id"].as_str()
+            && !names.insert(name)
+        {
+            return wrong(&format!("{at}/action_id"), "`action_id` already exists");
+        }
+    }
+    Ok(())
+}
+
+/// Between one element and the most that the block may have.
+fn elements<'a>(block: &'a Value, most: usize, at: &str) -> Result<&'a [Value], String> {
+    let Some(list) = block["elements"].as_array() else {
+        return Err(format!(
+            "missing required field: elements [json-pointer:{at}]"
+        ));
+    };
+    let at = format!("{at}/elements");
+    match list.len() {
+        0 => wrong(&at, "no fewer than 1 items allowed")?,
+        few if few <= most => {}
+        _ => wrong(&at, &format!("no more than {most} items allowed"))?,
+    }
+    Ok(list)
+}
+
+fn inside(block: &Value, field: &str, at: &str, check: impl Fn(&Value, &str) -> Wrong) -> Wrong {
+    match &block[field] {
+        Value::Null => wrong(at, &format!("missing required field: {field}")),
+        there => check(there, &format!("{at}/{field}")),
+    }
+}
+
+fn needed(block: &Value, field: &str, at: &str) -> Wrong {
+    match block[field].is_string() {
+        true => Ok(()),
+        false => wrong(at, &format!("missing required field: {field}")),
+    }
 }
 
 /// A text object that is not empty.
-fn text(object: &Value, most: usize) -> bool {
+fn text(object: &Value, most: usize, at: &str) -> Wrong {
     let kind = object["type"].as_str().unwrap_or_default();
-    matches!(kind, "plain_text" | "mrkdwn")
-        && object["text"].as_str().is_some_and(|text| !text.is_empty())
-        && short(&object["text"], most)
+    if !matches!(kind, "plain_text" | "mrkdwn") {
+        return wrong(at, "must be a valid text object");
+    }
+    match object["text"].as_str() {
+        None => wrong(at, "missing required field: text"),
+        Some("") => wrong(&format!("{at}/text"), "must be more than 0 characters"),
+        Some(_) => short(object, "text", most, at),
+    }
+}
+
+/// A text object without markup.
+pub(crate) fn plain_text(block: &Value, field: &str, most: usize, at: &str) -> Wrong {
+    inside(block, field, at, |object, at| {
+        if object["type"] == "mrkdwn" {
+            return wrong(&format!("{at}/type"), "must be plain_text");
+        }
+        text(object, most, at)
+    })
 }
 
 /// Something to click or fill in.
-fn element(element: &Value) -> bool {
-    let kind = element["type"].as_str().unwrap_or_default();
+fn element(element: &Value, at: &str) -> Wrong {
+    let Some(kind) = element["type"].as_str().filter(|kind| !kind.is_empty()) else {
+        return wrong(at, "missing required field: type");
+    };
+    if kind == "button" {
+        plain_text(element, "text", 75, at)?;
+    }
     let options = element["options"].as_array().map_or(0, Vec::len);
     let most = match kind {
         "checkboxes" | "radio_buttons" => 10,
         "overflow" => 5,
         _ => 100,
     };
-    let labelled =
-        kind != "button" || text(&element["text"], 75) && element["text"]["type"] == "plain_text";
-    !kind.is_empty()
-        && labelled
-        && options <= most
-        && short(&element["action_id"], NAME)
-        && short(&element["value"], 2000)
-        && short(&element["url"], 3000)
+    if options > most {
+        let what = format!("no more than {most} items allowed");
+        return wrong(&format!("{at}/options"), &what);
+    }
+    short(element, "action_id", NAME, at)?;
+    short(element, "value", 2000, at)?;
+    short(element, "url", 3000, at)
 }
 
-fn short(value: &Value, most: usize) -> bool {
-    value
-        .as_str()
-        .is_none_or(|text| text.chars().count() <= most)
+pub(crate) fn short(object: &Value, field: &str, most: usize, at: &str) -> Wrong {
+    let text = object[field].as_str().unwrap_or_default();
+    match text.chars().count() > most {
+        true => {
+            let what = format!("must be less than {} characters", most + 1);
+            wrong(&format!("{at}/{field}"), &what)
+        }
+        false => Ok(()),
+    }
 }
 
 /// What people would read of a block, in characters.
@@ -159,7 +269,7 @@ mod tests {
     fn answer(blocks: Value) -> String {
         match checked(Some(blocks)) {
             Ok(_) => "ok".to_owned(),
-            Err(trouble) => trouble.to_string(),
+            Err(trouble) => trouble.refusal().code().to_owned(),
         }
     }
 
@@ -244,6 +354,40 @@ mod tests {
             ),
         ] {
             assert_eq!(answer(blocks.clone()), name.code(), "{blocks}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let button = json!({"type": "button", "action_id": "a", "text": words("plain_text", 76)});
+        for (block, said) in [
+            (
+                json!({"type": "sectoin"}),
+                "unsupported type: sectoin [json-pointer:/blocks/0/type]",
+            ),
+            (
+                json!({"type": "section", "text": words("mrkdwn", 3001)}),
+                "must be less than 3001 characters [json-pointer:/blocks/0/text/text]",
+            ),
+            (
+                json!({"type": "section", "text": words("mrkdwn", 0)}),
+                "must be more than 0 characters [json-pointer:/blocks/0/text/text]",
+            ),
+            (
+                json!({"type": "section"}),
+                "missing required field: text [json-pointer:/blocks/0]",
+            ),
+            (
+                json!({"type": "actions", "elements": [button]}),
+                "must be less than 76 characters [json-pointer:/blocks/0/elements/0/text/text]",
+            ),
+        ] {
+            let Err(Trouble::Explained(Refusal::InvalidBlocks, what)) =
+                checked(Some(json!([block])))
+            else {
+                panic!("{block}");
+            };
+            assert_eq!(what, said);
         }
     }
 }

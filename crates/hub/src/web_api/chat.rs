@@ -1,6 +1,10 @@
 //! Posting, changing and deleting by agents. Everything that leaves passes the
 //! gate first.
 
+pub(crate) mod schedule;
+pub(super) mod streams;
+pub(super) mod unfurl;
+
 use butler_protocol::{CardTag, ChannelId, MessageTs, PostTag, UserId};
 use serde_json::{Value, json};
 
@@ -232,6 +236,9 @@ pub(crate) fn apply(tx: &mut Tx<'_>, agent: &Agent, change: Change) -> Result<Va
         metadata,
     } = change;
     let old = own_message(tx.db(), agent, &channel, &ts, Refusal::CantUpdateMessage)?;
+    if streams::so_far(tx.db(), &channel, &ts)?.is_some() {
+        return refuse(Refusal::StreamingStateConflict);
+    }
     let edit_ts = tx.next_ts().to_string();
     let body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
     message::replace(tx, &channel, &old, &body)?;

@@ -1,96 +1,144 @@
 //! Channels and their messages. A token sees the channels of its own repo.
 
+pub(super) mod changes;
+
+use butler_protocol::ChannelId;
 use serde_json::{Value, json};
 
 use super::Call;
 use crate::{
     error::{Refusal, Trouble, refuse},
-    workspace::{channels, read},
+    identity::{
+        names::{BOT_USER, channel_name},
+        tokens::random_text,
+    },
+    store::db::Db,
+    workspace::{
+        channels::{self, Channel, Kind},
+        members, read,
+    },
 };
 
-/// Posts may name their channel as people do, `#name`.
+/// Posts may name their channel as people do, `#name`, or a person by their id.
 pub(super) async fn by_name(call: &mut Call) -> Result<(), Trouble> {
     let wanted = call.args.text("channel").unwrap_or_default();
-    let Some(name) = wanted.strip_prefix('#').map(str::to_owned) else {
-        return Ok(());
-    };
-    let repo = call.agent.repo.clone();
-    let all = call
-        .app
-        .store
-        .read(move |db| channels::list(db, Some(&repo)))
-        .await?;
-    match all.iter().find(|channel| channel.name == name) {
-        Some(channel) => {
-            call.args.set("channel", channel.id.as_str());
-            Ok(())
+    let id = match wanted.strip_prefix('#').map(str::to_owned) {
+        Some(name) => {
+            let repo = call.agent.repo.clone();
+            let look = move |db: &Db| channels::list(db, Some(&repo));
+            let all = call.app.store.read(look).await?;
+            let found = all.into_iter().find(|channel| channel.name == name);
+            let found = found.ok_or(Trouble::Refused(Refusal::ChannelNotFound))?;
+            found.id
         }
-        None => refuse(Refusal::ChannelNotFound),
-    }
+        None if wanted.starts_with('U') && call.app.relay.is_none() => {
+            let agent = call.agent.clone();
+            let open = call.app.store.write(move |tx| {
+                let opened = changes::direct(tx, &agent, &[wanted]);
+                opened.map_err(|_| Trouble::Refused(Refusal::ChannelNotFound))
+            });
+            open.await?.0.id
+        }
+        None => return Ok(()),
+    };
+    call.args.set("channel", id.as_str());
+    Ok(())
 }
 
-/// Every channel here is a public one.
-pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
-    let kinds = call.args.text("types").unwrap_or_default();
-    if !kinds.is_empty() && !kinds.split(',').any(|kind| kind.trim() == "public_channel") {
-        return page(&call, Vec::new(), "channels");
-    }
+/// The channels of a repo that are of the wanted `types`. What is private is seen by who
+/// is in it.
+async fn wanted(call: &Call, member: Option<String>) -> Result<Vec<Value>, Trouble> {
+    let kinds = call.args.text("types");
+    let kinds = kinds.unwrap_or_else(|| "public_channel".to_owned());
+    let without_old = call.args.flag("exclude_archived");
     let repo = call.agent.repo.clone();
-    let all = call
-        .app
-        .store
-        .read(move |db| channels::list(db, Some(&repo)))
-        .await?;
-    let shown: Vec<Value> = all.iter().map(channels::shown).collect();
-    page(&call, shown, "channels")
+    let look = call.app.store.read(move |db| {
+        let mut shown = Vec::new();
+        for channel in channels::list(db, Some(&repo))? {
+            let kind = channel.kind.type_word();
+            let is_wanted = kinds.split(',').any(|wanted| wanted.trim() == kind);
+            let sees = channel.kind == Kind::Public || members::is_in(db, &channel, BOT_USER)?;
+            let listed = match &member {
+                Some(user) => members::is_in(db, &channel, user)?,
+                None => true,
+            };
+            if is_wanted && sees && listed && !(without_old && channel.archived) {
+                shown.push(channels::shown(db, &channel)?);
+            }
+        }
+        Ok(shown)
+    });
+    look.await
+}
+
+pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
+    let found = wanted(&call, None).await?;
+    page(&call, found, "channels")
+}
+
+/// `users.conversations`: those that somebody is in, or the app itself.
+pub(super) async fn of_user(call: Call) -> Result<Value, Trouble> {
+    let user = call.args.text("user");
+    let user = user.unwrap_or_else(|| BOT_USER.to_owned());
+    let found = wanted(&call, Some(user)).await?;
+    page(&call, found, "channels")
 }
 
 pub(super) async fn info(call: Call) -> Result<Value, Trouble> {
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
-    let found = call
-        .app
+    call.app
         .store
         .read(move |db| {
             agent.may_use(db, &channel)?;
-            channels::get(db, &channel)
+            let found = channels::get(db, &channel)?;
+            Ok(json!({"channel": channels::shown(db, &found)?}))
         })
-        .await?;
-    Ok(json!({"channel": channels::shown(&found)}))
+        .await
+}
+
+/// A name that Slack would take for a channel.
+fn named(call: &Call) -> Result<String, Trouble> {
+    let name = call.args.need("name", Refusal::InvalidNameRequired)?;
+    if name.chars().count() > 80 {
+        return refuse(Refusal::InvalidNameMaxlength);
+    }
+    match channel_name(&name) == name {
+        true => Ok(name),
+        false => refuse(Refusal::InvalidNameSpecials),
+    }
 }
 
 pub(super) async fn create(call: Call) -> Result<Value, Trouble> {
-    let name = call.args.need("name", Refusal::InvalidNameRequired)?;
-    if crate::identity::names::channel_name(&name) != name {
-        return refuse(Refusal::InvalidNameSpecials);
-    }
-    let repo = call.agent.repo.clone();
-    let made = call
-        .app
-        .store
-        .write(move |tx| channels::create(tx.db(), &repo, &name))
-        .await?;
-    Ok(json!({"channel": channels::shown(&made)}))
-}
-
-pub(super) async fn join(call: Call) -> Result<Value, Trouble> {
-    let mut answer = info(call).await?;
-    answer["warning"] = json!("already_in_channel");
-    answer["response_metadata"] = json!({"warnings": ["already_in_channel"]});
-    Ok(answer)
+    let name = named(&call)?;
+    let private = call.args.flag("is_private");
+    let agent = call.agent.clone();
+    let write = call.app.store.write(move |tx| {
+        let made: Channel = if private {
+            let id = ChannelId::new(format!("C{}", &random_text()[..10]));
+            let made = channels::add(tx.db(), &id, &agent.repo, &name, Kind::Private)?;
+            members::set(tx.db(), &made, BOT_USER, true)?;
+            made
+        } else {
+            channels::create(tx.db(), &agent.repo, &name)?
+        };
+        let event = json!({"type": "channel_created", "channel": {"id": made.id,
+            "name": made.name, "created": made.created_ms / 1000, "creator": BOT_USER}});
+        if !private {
+            changes::tell(tx, &agent, &made.id, event)?;
+        }
+        Ok(json!({"channel": channels::shown(tx.db(), &made)?}))
+    });
+    write.await
 }
 
 pub(super) async fn members(call: Call) -> Result<Value, Trouble> {
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
-    let users = call
-        .app
-        .store
-        .read(move |db| {
-            agent.may_use(db, &channel)?;
-            channels::users(db)
-        })
-        .await?;
-    let ids: Vec<Value> = users.into_iter().map(|user| user["id"].clone()).collect();
-    page(&call, ids, "members")
+    let look = call.app.store.read(move |db| {
+        agent.may_use(db, &channel)?;
+        members::of(db, &channels::get(db, &channel)?)
+    });
+    let users = look.await?.into_iter().map(Value::from).collect();
+    page(&call, users, "members")
 }
 
 /// Lists that are short enough to be cut in memory; the cursor is an offset.

@@ -1,13 +1,14 @@
 //! Upload in three steps, as Slack has it now: ask for an address, put the bytes
 //! there, say what to do with them.
 
-use butler_protocol::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use serde_json::{Value, json};
 
 use super::Call;
 use crate::{
     error::{Refusal, Trouble, refuse},
     identity::names::BOT_USER,
+    log::{self, Happening},
     workspace::{
         files::{self, NewFile},
         gate,
@@ -110,6 +111,68 @@ pub(crate) fn channel_of(call: &Call) -> Option<ChannelId> {
     let named = call.args.text("channel_id");
     let named = named.or_else(|| call.args.text("channels"));
     named.map(ChannelId::new)
+}
+
+/// The files of the repo and of its channels, newest first, in pages by number.
+pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
+    let (agent, base) = (call.agent.clone(), format!("http://{}", call.host()));
+    let (channel, user) = (call.args.text("channel"), call.args.text("user"));
+    let count = call.args.number("count").unwrap_or(100).clamp(1, 1000);
+    let page = call.args.number("page").unwrap_or(1).max(1);
+    let look = call.app.store.read(move |db| {
+        let all = files::of_repo(db, &agent.repo)?;
+        let wanted = |file: &&files::File| {
+            let there = file.channel.as_ref().map(ChannelId::as_str);
+            channel
+                .as_deref()
+                .is_none_or(|wanted| there == Some(wanted))
+                && user.as_deref().is_none_or(|wanted| file.user == wanted)
+        };
+        let found: Vec<&files::File> = all.iter().filter(wanted).collect();
+        let total = found.len() as u64;
+        let first = usize::try_from((page - 1).saturating_mul(count)).unwrap_or(usize::MAX);
+        let shown: Vec<Value> = found
+            .into_iter()
+            .skip(first)
+            .take(usize::try_from(count).unwrap_or(usize::MAX))
+            .map(|file| files::shown(file, &base))
+            .collect();
+        Ok(
+            json!({"files": shown, "paging": {"count": count, "total": total, "page": page,
+            "pages": total.div_ceil(count)}}),
+        )
+    });
+    look.await
+}
+
+/// Deletes a file that the app itself brought.
+pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {
+    let id = call.args.need("file", Refusal::FileNotFound)?;
+    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let write = call.app.store.write(move |tx| {
+        agent.check_epoch(tx.db(), epoch)?;
+        let file = files::get(tx.db(), &id)?;
+        let shared = match &file.channel {
+            Some(channel) => agent.may_use(tx.db(), channel).is_ok(),
+            None => false,
+        };
+        if file.owner != agent.repo {
+            return refuse(match shared {
+                true => Refusal::CantDeleteFile,
+                false => Refusal::FileNotFound,
+            });
+        }
+        tx.db().execute("DELETE FROM files WHERE id = ?1", [&id])?;
+        if let Some(channel) = file.channel {
+            let event_ts = tx.next_ts();
+            let event = json!({"type": "file_deleted", "file_id": id, "channel_ids": [channel],
+                "event_ts": event_ts});
+            let thread = ThreadId::new(channel, event_ts);
+            log::append(tx, Happening::new(thread, Some(agent.role), event))?;
+        }
+        Ok(json!({}))
+    });
+    write.await
 }
 
 pub(super) async fn info(call: Call) -> Result<Value, Trouble> {

@@ -23,6 +23,7 @@ pub(super) async fn remove(call: Call) -> Result<Value, Trouble> {
 async fn change(call: Call, add: bool) -> Result<Value, Trouble> {
     let (agent, epoch, channel) = (call.agent.clone(), call.epoch, call.args.channel()?);
     let name = call.args.need("name", Refusal::InvalidName)?;
+    react::check_name(&name)?;
     let Some(ts) = call.args.ts("timestamp", Refusal::BadTimestamp)? else {
         return refuse(Refusal::NoItemSpecified);
     };

@@ -16,6 +16,7 @@ use crate::{
     error::{Refusal, Refused, Trouble, refuse},
     hub::app::App,
     identity::{names::BOT_NAME, tokens::random_text},
+    log::notice::LoggedEvent,
     person_api::edits,
     relay,
     store::{db::Db, tx::Tx},
@@ -75,6 +76,13 @@ pub(crate) struct Response {
     pub(crate) response_type: Option<String>,
 }
 
+impl Response {
+    /// For everybody, where most answers are for one person.
+    fn is_in_channel(&self) -> bool {
+        self.response_type.as_deref() == Some("in_channel")
+    }
+}
+
 pub(crate) async fn handle(
     State(app): State<Arc<App>>,
     Path(key): Path<String>,
@@ -96,9 +104,7 @@ pub(crate) async fn handle(
         .write(move |tx| {
             let (channel, ts) = redeem_place(tx, &key)?;
             if let Some(person) = edits::commander(tx.db(), &channel, &ts)? {
-                // A command is in no thread and came from no role's message.
-                let draft = draft(channel, None, Role::Pm, response);
-                return ephemeral::keep(tx, &person, &draft).map(drop);
+                return to_command(tx, channel, &person, response);
             }
             let original = original(tx, &channel, &ts)?;
             let person = clicked_by(tx.db(), &key)?;
@@ -106,6 +112,45 @@ pub(crate) async fn handle(
         })
         .await?;
     Ok("ok")
+}
+
+/// Answers a slash command. It is in no thread and came from no role's message.
+fn to_command(
+    tx: &mut Tx<'_>,
+    channel: ChannelId,
+    person: &UserId,
+    response: Response,
+) -> Result<(), Trouble> {
+    let in_channel = response.is_in_channel();
+    let draft = draft(channel, None, Role::Pm, response);
+    match in_channel {
+        true => message::write(tx, draft).map(drop),
+        false => ephemeral::keep(tx, person, &draft).map(drop),
+    }
+}
+
+/// The answer to a slash command that came with its acknowledgement; it may be none.
+pub(crate) fn acknowledged(
+    tx: &mut Tx<'_>,
+    command: &LoggedEvent,
+    answer: Value,
+) -> Result<(), Trouble> {
+    // Bolt acknowledges with a bare text, too.
+    let response = match answer {
+        Value::String(text) => serde_json::json!({"text": text}),
+        other => other,
+    };
+    if !response.is_object() {
+        return Ok(());
+    }
+    let response: Response = serde_json::from_value(response)?;
+    if response.text.is_empty() && response.blocks.is_none() {
+        return Ok(());
+    }
+    let Some(person) = command.frame["payload"]["user_id"].as_str() else {
+        return Ok(());
+    };
+    to_command(tx, command.channel.clone(), &UserId::new(person), response)
 }
 
 /// Who clicked, for answers that only they may see.
@@ -170,6 +215,9 @@ fn answer(
     if changes && decide::is_card(tx.db(), channel, &original.ts)? {
         return refuse(Refusal::CantUpdateMessage);
     }
+    if changes && original.role.is_none() {
+        return refuse(Refusal::CantUpdateMessage);
+    }
     if response.delete_original {
         return message::delete(tx, channel, original);
     }
@@ -182,10 +230,9 @@ fn answer(
         let body = message::edited(old, &response.text, response.blocks, None, &ts);
         return message::replace(tx, channel, original, &body);
     }
-    let Some(role) = original.role else {
-        return refuse(Refusal::MessageNotFound);
-    };
-    let in_channel = response.response_type.as_deref() == Some("in_channel");
+    // A shortcut is used on people's messages, too.
+    let role = original.role.unwrap_or(Role::Pm);
+    let in_channel = response.is_in_channel();
     let place = Some(original.root.clone());
     let draft = draft(channel.clone(), place, role, response);
     if in_channel {

@@ -51,6 +51,39 @@ pub(super) async fn users_list(call: Call) -> Result<Value, Trouble> {
     Ok(answer)
 }
 
+/// One person by their address; see `workspace::channels`.
+pub(super) async fn lookup_by_email(call: Call) -> Result<Value, Trouble> {
+    let email = call.args.need("email", Refusal::UsersNotFound)?;
+    let members = call.app.store.read(channels::users).await?;
+    let found = members
+        .into_iter()
+        .find(|user| user["profile"]["email"] == email.to_ascii_lowercase());
+    match found {
+        Some(user) => Ok(json!({"user": user})),
+        None => refuse(Refusal::UsersNotFound),
+    }
+}
+
+/// The caller's own profile, when nobody is named.
+pub(super) async fn profile(call: Call) -> Result<Value, Trouble> {
+    let user = call.args.text("user");
+    let user = UserId::new(user.as_deref().unwrap_or(BOT_USER));
+    let look = call.app.store.read(move |db| channels::user(db, &user));
+    Ok(json!({"profile": look.await?["profile"]}))
+}
+
+/// Whether somebody is there: the app is, and of people nobody keeps count.
+pub(super) async fn presence(call: Call) -> Result<Value, Trouble> {
+    let user = call.args.text("user");
+    let user = UserId::new(user.as_deref().unwrap_or(BOT_USER));
+    let look = call.app.store.read(move |db| channels::user(db, &user));
+    look.await?;
+    Ok(
+        json!({"presence": "active", "online": true, "auto_away": false, "manual_away": false,
+        "connection_count": 1}),
+    )
+}
+
 /// The address of a socket, good for one connection and a minute.
 pub(super) async fn connections_open(call: Call) -> Result<Value, Trouble> {
     let ticket = call.app.tickets.issue(call.agent.clone());

@@ -1,14 +1,61 @@
-//! Channels and people.
+//! Channels and people. What is private is marked so for apps, not hidden from the
+//! people here: everybody of this workspace shares one page.
 
 use butler_protocol::{ChannelId, UserId};
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
+use super::members;
 use crate::{
     error::{Refusal, Trouble, refuse},
-    identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM, channel_name, id_of},
+    identity::{
+        names::{APP, BOT, BOT_NAME, BOT_USER, TEAM, channel_name, id_of},
+        tokens::random_text,
+    },
     store::db::Db,
 };
+
+/// What a channel is to Slack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Public,
+    Private,
+    /// The app and one person.
+    Direct,
+    /// The app and several people.
+    Group,
+}
+
+impl Kind {
+    const ALL: [Kind; 4] = [Kind::Public, Kind::Private, Kind::Direct, Kind::Group];
+
+    /// As the store has it.
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Public => "channel",
+            Kind::Private => "private",
+            Kind::Direct => "im",
+            Kind::Group => "mpim",
+        }
+    }
+
+    /// `channel_type` of an event.
+    pub(crate) fn channel_type(self) -> &'static str {
+        match self {
+            Kind::Private => "group",
+            other => other.word(),
+        }
+    }
+
+    /// One of the `types` of a list.
+    pub(crate) fn type_word(self) -> &'static str {
+        match self {
+            Kind::Public => "public_channel",
+            Kind::Private => "private_channel",
+            other => other.word(),
+        }
+    }
+}
 
 /// A channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,16 +64,27 @@ pub(crate) struct Channel {
     pub(crate) name: String,
     pub(crate) repo: String,
     pub(crate) created_ms: i64,
+    pub(crate) kind: Kind,
+    pub(crate) archived: bool,
+    pub(crate) topic: String,
+    /// Its repository, unless somebody said something else.
+    pub(crate) purpose: String,
 }
 
-const COLUMNS: &str = "id, name, repo, created_ms";
+const COLUMNS: &str = "id, name, repo, created_ms, kind, archived, topic, coalesce(purpose, repo)";
 
 fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Channel> {
+    let kind: String = row.get(4)?;
+    let kind = Kind::ALL.into_iter().find(|one| one.word() == kind);
     Ok(Channel {
         id: ChannelId::new(row.get::<_, String>(0)?),
         name: row.get(1)?,
         repo: row.get(2)?,
         created_ms: row.get(3)?,
+        kind: kind.unwrap_or(Kind::Public),
+        archived: row.get(5)?,
+        topic: row.get(6)?,
+        purpose: row.get(7)?,
     })
 }
 
@@ -56,34 +114,84 @@ pub(crate) fn of_repo(db: &Db, repo: &str) -> Result<Vec<ChannelId>, Trouble> {
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// Makes a channel for a repo; a taken name is refused.
-pub(crate) fn create(db: &Db, repo: &str, wanted: &str) -> Result<Channel, Trouble> {
-    let name = channel_name(wanted);
-    let taken: bool = db
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM channels WHERE name = ?1)")?
-        .query_row([&name], |row| row.get(0))?;
-    if taken {
-        return refuse(Refusal::NameTaken);
+/// Refuses to write where the app is not, or where nobody writes any more.
+pub(crate) fn writable(db: &Db, id: &ChannelId) -> Result<(), Trouble> {
+    let channel = get(db, id)?;
+    if channel.archived {
+        return refuse(Refusal::IsArchived);
     }
-    let id = ChannelId::new(id_of('C', &["channel", repo, &name]));
-    db.execute(
-        "INSERT INTO channels (id, name, repo, created_ms) VALUES (?1, ?2, ?3, ?4)",
-        params![id.as_str(), name, repo, db.now_ms()],
-    )?;
-    get(db, &id)
+    match members::is_in(db, &channel, BOT_USER)? {
+        true => Ok(()),
+        false => refuse(Refusal::NotInChannel),
+    }
 }
 
-/// A channel in Slack's shape.
-pub(crate) fn shown(channel: &Channel) -> Value {
-    json!({
-        "id": channel.id, "name": channel.name, "name_normalized": channel.name,
-        "created": channel.created_ms / 1000, "creator": BOT_USER,
-        "is_channel": true, "is_group": false, "is_im": false, "is_mpim": false,
-        "is_private": false, "is_archived": false, "is_general": false, "is_member": true,
-        "is_shared": false, "context_team_id": TEAM,
-        "topic": {"value": "", "creator": "", "last_set": 0},
-        "purpose": {"value": channel.repo, "creator": "", "last_set": 0},
-    })
+/// `channel_type` of the events of a channel.
+pub(crate) fn channel_type(db: &Db, id: &ChannelId) -> &'static str {
+    get(db, id).map_or("channel", |channel| channel.kind.channel_type())
+}
+
+/// Makes a public channel for a repo; a taken name is refused.
+pub(crate) fn create(db: &Db, repo: &str, wanted: &str) -> Result<Channel, Trouble> {
+    let name = channel_name(wanted);
+    let mut id = ChannelId::new(id_of('C', &["channel", repo, &name]));
+    // Whoever was made under this name may have another by now.
+    if get(db, &id).is_ok() {
+        id = ChannelId::new(format!("C{}", &random_text()[..10]));
+    }
+    add(db, &id, repo, &name, Kind::Public)
+}
+
+/// Makes a channel; a taken name is refused.
+pub(crate) fn add(
+    db: &Db,
+    id: &ChannelId,
+    repo: &str,
+    name: &str,
+    kind: Kind,
+) -> Result<Channel, Trouble> {
+    if is_taken(db, name)? {
+        return refuse(Refusal::NameTaken);
+    }
+    db.execute(
+        "INSERT INTO channels (id, name, repo, created_ms, kind) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![id.as_str(), name, repo, db.now_ms(), kind.word()],
+    )?;
+    get(db, id)
+}
+
+/// Whether a channel has this name.
+pub(crate) fn is_taken(db: &Db, name: &str) -> Result<bool, Trouble> {
+    Ok(db
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM channels WHERE name = ?1)")?
+        .query_row([name], |row| row.get(0))?)
+}
+
+/// A channel in Slack's shape, as the app sees it.
+pub(crate) fn shown(db: &Db, channel: &Channel) -> Result<Value, Trouble> {
+    let is = |kind| channel.kind == kind;
+    let members = members::of(db, channel)?;
+    let is_member = members.iter().any(|user| user == BOT_USER);
+    let topic = |value: &str| json!({"value": value, "creator": "", "last_set": 0});
+    let mut shown = json!({
+        "id": channel.id, "created": channel.created_ms / 1000, "creator": BOT_USER,
+        "is_channel": is(Kind::Public), "is_group": is(Kind::Private),
+        "is_im": is(Kind::Direct), "is_mpim": is(Kind::Group),
+        "is_private": !is(Kind::Public), "is_archived": channel.archived,
+        "is_general": false, "is_member": is_member, "is_shared": false,
+        "is_ext_shared": false, "is_org_shared": false, "context_team_id": TEAM,
+        "num_members": members.len(),
+        "topic": topic(&channel.topic), "purpose": topic(&channel.purpose),
+    });
+    if is(Kind::Direct) {
+        let other = members.iter().find(|user| *user != BOT_USER);
+        shown["user"] = json!(other);
+        shown["is_open"] = json!(true);
+    } else {
+        shown["name"] = json!(channel.name);
+        shown["name_normalized"] = json!(channel.name);
+    }
+    Ok(shown)
 }
 
 /// Everybody: the people and the app's own user.
@@ -116,8 +224,14 @@ fn person(id: &str, name: &str) -> Value {
     json!({
         "id": id, "team_id": TEAM, "name": name, "real_name": name, "deleted": false,
         "is_bot": false, "is_app_user": false, "tz": "Etc/UTC", "tz_offset": 0, "updated": 0,
-        "profile": {"real_name": name, "display_name": name, "team": TEAM},
+        "profile": {"real_name": name, "display_name": name, "team": TEAM,
+            "email": email(name)},
     })
+}
+
+/// An address that leads nowhere: apps look people up by theirs.
+fn email(name: &str) -> String {
+    format!("{}@codebutler.localhost", channel_name(name))
 }
 
 fn bot_user() -> Value {

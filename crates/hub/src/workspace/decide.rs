@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{access, channels, message, runs};
+use super::{access, channels, message, modals, runs};
 use crate::{
     budget::{self, Caps},
     error::{Refusal, Trouble, refuse},
@@ -194,6 +194,7 @@ pub(crate) fn block_actions(
     let mut element = pressed.element;
     element["action_ts"] = json!(action_ts);
     let key = response_url::issue(tx.db(), &thread.channel, ts, &person.id)?;
+    let trigger = modals::trigger(tx, thread, &person.id)?;
     Ok(json!({
         "type": "block_actions",
         "team": {"id": TEAM, "domain": "codebutler"},
@@ -201,7 +202,7 @@ pub(crate) fn block_actions(
         "api_app_id": APP, "token": "",
         "container": {"type": "message", "message_ts": ts, "channel_id": channel.id,
             "thread_ts": thread.root, "is_ephemeral": false},
-        "trigger_id": format!("{action_ts}.{TEAM}"),
+        "trigger_id": trigger,
         "channel": {"id": channel.id, "name": channel.name},
         "message": body,
         "state": {"values": pressed.state.unwrap_or_else(|| json!({}))},

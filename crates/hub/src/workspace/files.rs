@@ -104,6 +104,18 @@ pub(crate) fn get(db: &Db, id: &str) -> Result<File, Trouble> {
     found.ok_or(Trouble::Refused(Refusal::FileNotFound))
 }
 
+/// The files that a repo's agents brought, or that stand in its channels, newest first.
+pub(crate) fn of_repo(db: &Db, repo: &str) -> Result<Vec<File>, Trouble> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM files WHERE bytes IS NOT NULL
+           AND (owner = ?1 OR channel IN (SELECT id FROM channels WHERE repo = ?1))
+         ORDER BY created_ms DESC, id"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map([repo], read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// Its bytes.
 pub(crate) fn bytes(db: &Db, id: &str) -> Result<Vec<u8>, Trouble> {
     let found: Option<Option<Vec<u8>>> = db

@@ -4,6 +4,7 @@ use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, f
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
+use super::channels;
 use crate::{
     error::{Refusal, Trouble, refuse},
     identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
@@ -23,6 +24,16 @@ pub(crate) enum Author {
     },
 }
 
+/// How a message is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Usual,
+    /// In the third person.
+    Me,
+    /// Still being written.
+    Streaming,
+}
+
 /// What is said.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
@@ -36,6 +47,7 @@ pub(crate) struct Draft {
     pub(crate) metadata: Option<Value>,
     pub(crate) files: Vec<Value>,
     pub(crate) broadcast: bool,
+    pub(crate) shape: Shape,
     pub(crate) stamp: StampKind,
     pub(crate) to: Vec<Role>,
     pub(crate) reference: Option<String>,
@@ -54,6 +66,7 @@ impl Draft {
             metadata: None,
             files: Vec::new(),
             broadcast: false,
+            shape: Shape::Usual,
             stamp: StampKind::Message,
             to: Vec::new(),
             reference: None,
@@ -118,7 +131,7 @@ pub(crate) fn record(
         ])?;
     fault("hub.after-message");
     logged.body["channel"] = json!(channel);
-    logged.body["channel_type"] = json!("channel");
+    logged.body["channel_type"] = json!(channels::channel_type(tx.db(), channel));
     logged.body["event_ts"] = json!(ts);
     log::append(tx, logged)?;
     Ok(())
@@ -131,6 +144,7 @@ pub(crate) fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -
     let mut subtype = match (&draft.author, draft.files.is_empty(), draft.broadcast) {
         (_, false, _) => Some("file_share"),
         (_, _, true) if root.is_some() => Some("thread_broadcast"),
+        _ if draft.shape == Shape::Me => Some("me_message"),
         _ => None,
     };
     match &draft.author {
@@ -169,6 +183,9 @@ pub(crate) fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -
         body.insert("subtype".into(), json!(subtype));
     }
     body.insert("text".into(), json!(draft.text));
+    if draft.shape == Shape::Streaming {
+        body.insert("streaming_state".into(), json!("in_progress"));
+    }
     body.insert("ts".into(), json!(ts));
     body.insert("team".into(), json!(TEAM));
     if let Some(root) = root {
@@ -191,7 +208,7 @@ pub(crate) fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -
 
 /// Blocks without an id get one, as at Slack: the state of their inputs is told
 /// under it.
-fn with_ids(mut blocks: Value) -> Value {
+pub(crate) fn with_ids(mut blocks: Value) -> Value {
     for (index, block) in blocks.as_array_mut().into_iter().flatten().enumerate() {
         if block.is_object() && !block["block_id"].is_string() {
             block["block_id"] = json!(format!("b{}", index + 1));
@@ -311,7 +328,7 @@ fn change(
     let event_ts = tx.next_ts();
     let thread = ThreadId::new(channel.clone(), old.root.clone());
     let event = json!({"type": "message", "subtype": "message_changed", "hidden": true,
-        "channel": channel, "channel_type": "channel", "ts": event_ts,
+        "channel": channel, "channel_type": channels::channel_type(tx.db(), channel), "ts": event_ts,
         "event_ts": event_ts, "message": body, "previous_message": old.body});
     let changed = Happening {
         delivered: told == Told::Agents,
@@ -353,7 +370,7 @@ pub(crate) fn delete(tx: &mut Tx<'_>, channel: &ChannelId, old: &Stored) -> Resu
     let event_ts = tx.next_ts();
     let thread = ThreadId::new(channel.clone(), old.root.clone());
     let event = json!({"type": "message", "subtype": "message_deleted", "hidden": true,
-        "channel": channel, "channel_type": "channel", "ts": event_ts,
+        "channel": channel, "channel_type": channels::channel_type(tx.db(), channel), "ts": event_ts,
         "event_ts": event_ts, "deleted_ts": old.ts, "previous_message": old.body});
     log::append(tx, Happening::new(thread, old.role, event))?;
     Ok(())

@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use super::{
+    channels,
     decide::Rules,
     files,
     message::{self, Author, Draft},
@@ -63,6 +64,7 @@ pub(crate) fn post(
 ) -> Result<Value, Trouble> {
     agent.check_epoch(tx.db(), epoch)?;
     agent.may_use(tx.db(), &post.channel)?;
+    channels::writable(tx.db(), &post.channel)?;
     let tag = tag_of(agent, post)?;
     if let Some(tag) = &tag
         && let Some(answer) = first_answer(tx, agent, tag)?

@@ -1,6 +1,8 @@
 //! Reactions. Like Slack, one user reacts with one emoji once; all roles are
 //! one user.
 
+use std::{collections::HashSet, sync::LazyLock};
+
 use butler_policy::is_stop_emoji;
 use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use rusqlite::params;
@@ -157,6 +159,68 @@ fn usual(name: &str) -> String {
     }
 }
 
+/// Names of Slack's own that are neither a usual short code nor the emoji's plain name.
+const SLACK_ONLY: [&str; 12] = [
+    "black_square_for_stop",
+    "face_with_rolling_eyes",
+    "hugging_face",
+    "octagonal_sign",
+    "raised_hand_with_fingers_splayed",
+    "robot_face",
+    "rolling_on_the_floor_laughing",
+    "simple_smile",
+    "sleuth_or_spy",
+    "spock-hand",
+    "the_horns",
+    "zany_face",
+];
+
+/// Every emoji's plain name, written as Slack writes names.
+static PLAIN: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let plain = |name: &str| {
+        let words = name.split(|c: char| !c.is_alphanumeric());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        words.join("_").to_lowercase()
+    };
+    emojis::iter().map(|emoji| plain(emoji.name())).collect()
+});
+
+/// Whether Slack has an emoji of this name, as far as we know: a person with a job is
+/// there as a man and as a woman, a flag by the letters of its country.
+fn is_known(name: &str) -> bool {
+    let country = |letters: &str| emojis::get_by_shortcode(letters).is_some();
+    let people = ["male-", "female-", "man-", "woman-"];
+    emojis::get_by_shortcode(name).is_some()
+        || SLACK_ONLY.contains(&name)
+        || PLAIN.contains(&name.replace('-', "_"))
+        || name.strip_prefix("flag-").is_some_and(country)
+        || people.iter().any(|who| {
+            let job = name.strip_prefix(who).unwrap_or_default();
+            !job.is_empty() && PLAIN.contains(&format!("man_{}", job.replace('-', "_")))
+        })
+}
+
+/// Refuses names that are no emoji's. Those that a workspace in Slack made itself are
+/// known there only, so this is for the built-in one.
+pub(crate) fn check_name(name: &str) -> Result<(), Trouble> {
+    let bare = name
+        .strip_prefix(':')
+        .and_then(|name| name.strip_suffix(':'));
+    let name = bare.unwrap_or(name);
+    let (first, tone) = match name.split_once("::") {
+        Some((first, tone)) => (first, Some(tone)),
+        None => (name, None),
+    };
+    let toned = tone.is_none_or(|tone| {
+        let number = tone.strip_prefix("skin-tone-");
+        number.is_some_and(|number| matches!(number, "2" | "3" | "4" | "5" | "6"))
+    });
+    if is_known(first) && toned {
+        return Ok(());
+    }
+    refuse(Refusal::InvalidName)
+}
+
 /// `thumbsup`, `+1`, `thumbsup::skin-tone-3`: nothing that could be markup.
 fn is_emoji_name(name: &str) -> bool {
     !name.is_empty()
@@ -164,4 +228,29 @@ fn is_emoji_name(name: &str) -> bool {
         && name
             .chars()
             .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '\'' | ':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_emoji() {
+        for name in [
+            "+1",
+            "thumbsup",
+            ":eyes:",
+            "octagonal_sign",
+            "stop_sign",
+            "flag-de",
+            "thinking_face",
+            "female-technologist",
+        ] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        assert!(check_name("wave::skin-tone-5").is_ok());
+        for name in ["", "no_such_emoji", "wave::skin-tone-9", "wave::", "<b>"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
 }

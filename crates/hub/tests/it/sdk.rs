@@ -97,3 +97,23 @@ async fn python_bolt() {
 async fn node_bolt() {
     run("bolt_app.mjs").await;
 }
+
+#[tokio::test]
+async fn python_what_bot_authors_expect() {
+    run("bot_authors.py").await;
+}
+
+#[tokio::test]
+async fn python_own_events_and_missing_acknowledgements() {
+    run("own_events.py").await;
+}
+
+#[tokio::test]
+async fn python_bolt_modals_shortcuts_and_commands() {
+    run("bolt_modals.py").await;
+}
+
+#[tokio::test]
+async fn node_bolt_modals_shortcuts_and_commands() {
+    run("bolt_modals.mjs").await;
+}

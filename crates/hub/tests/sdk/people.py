@@ -31,3 +31,22 @@ def react(ts, name):
 
 def shake(kind):
     return call("v1/test/shake", {"kind": kind})
+
+
+def command(name, text=""):
+    return call("v1/commands", {"channel": CHANNEL, "command": name, "text": text})
+
+
+def shortcut(callback_id, ts=None):
+    return call("v1/shortcuts", {"channel": CHANNEL, "callback_id": callback_id, "ts": ts})
+
+
+def get(path):
+    request = urllib.request.Request(
+        BASE + path, headers={"Authorization": "Bearer " + os.environ["PERSON_TOKEN"]})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    return json.load(opener.open(request))
+
+
+def views():
+    return get("v1/views")["views"]

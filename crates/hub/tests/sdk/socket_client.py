@@ -44,11 +44,12 @@ client = connect()
 root = people.say("first")
 assert following().payload["event"]["text"] == "first"
 
-# Its own posts do not come back; a person's click on its button does.
+# Its own post comes back, as from Slack; then a person's click on its button.
 card = web.chat_postMessage(
     channel=people.CHANNEL, thread_ts=root, text="press",
     blocks=[{"type": "actions", "block_id": "b", "elements": [
         {"type": "button", "action_id": "go", "value": "v", "text": {"type": "plain_text", "text": "Go"}}]}])
+assert following().payload["event"]["ts"] == card["ts"]
 people.click(card["ts"], "go")
 pressed = following()
 assert pressed.type == "interactive", pressed.type

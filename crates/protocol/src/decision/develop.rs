@@ -47,8 +47,6 @@ pub enum MergeMode {
     Person,
     /// The runtime, what is reviewed and green.
     Merging,
-    /// As `Merging`, and an item begins on the branch of what it depends on.
-    Stacked,
 }
 
 impl MergeMode {
@@ -58,7 +56,6 @@ impl MergeMode {
         match choice {
             Choice::Start => Some(MergeMode::Person),
             Choice::StartMerging => Some(MergeMode::Merging),
-            Choice::StartStacked => Some(MergeMode::Stacked),
             _ => None,
         }
     }

@@ -1,16 +1,23 @@
-//! What one subscriber still has to get, as plain values: at most one envelope
-//! of a thread is on its way, the others of that thread wait for it.
+//! What one subscriber still has to get, as plain values. For our own client at most one
+//! envelope of a thread is on its way, the others of that thread wait for it. To a client
+//! that does not know us everything goes at once, as from Slack: what it leaves
+//! unanswered holds up nothing, and is given up after a few tries.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     time::{Duration, Instant},
 };
 
 /// An envelope without an answer for so long is sent again.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A client that does not know us and leaves so many tries unanswered does not
-/// want this envelope; the thread goes on without it until it reconnects.
-const TRIES: u32 = 3;
+/// When Slack sends again: after the time for an answer, a minute, five minutes. Who
+/// leaves the last try unanswered as well does not want this envelope.
+const STRANGERS: [Duration; 4] = [
+    Duration::from_secs(3),
+    Duration::from_secs(60),
+    Duration::from_secs(300),
+    Duration::from_secs(3),
+];
 
 #[derive(Debug)]
 struct Sent {
@@ -19,9 +26,19 @@ struct Sent {
     attempts: u32,
 }
 
+/// Envelopes without an answer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Overdue {
+    /// To send again, with how often they were sent before.
+    pub(super) again: Vec<(u64, u32)>,
+    /// To forget.
+    pub(super) given_up: Vec<u64>,
+}
+
 /// One subscriber's queue in memory; the store has the same, durable.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
+    stranger: bool,
     waiting: HashMap<String, VecDeque<u64>>,
     on_its_way: HashMap<String, Sent>,
     known: BTreeSet<u64>,
@@ -30,11 +47,22 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    /// The queue of a client that does not know us.
+    pub(super) fn of_stranger() -> Self {
+        Self {
+            stranger: true,
+            ..Self::default()
+        }
+    }
+
     /// Adds an event of a thread; one that is known is not added twice.
     pub(super) fn push(&mut self, seq: u64, thread: &str) {
         if !self.known.insert(seq) {
             return;
         }
+        // A stranger's envelopes do not wait for each other.
+        let own = self.stranger.then(|| seq.to_string());
+        let thread = own.as_deref().unwrap_or(thread);
         self.highest = self.highest.max(seq);
         let line = self.waiting.entry(thread.to_owned()).or_default();
         // Usually at the end; a reload may fill a gap.
@@ -93,29 +121,26 @@ impl Queue {
         }
     }
 
-    /// Envelopes to send again, with how often they were sent before. For a
-    /// client that `gives_up`, a thread moves on after a few tries.
-    pub(super) fn overdue(&mut self, now: Instant, gives_up: bool) -> Vec<(u64, u32)> {
-        let mut again = Vec::new();
-        let mut passed = HashSet::new();
-        for (thread, sent) in &mut self.on_its_way {
-            if now.duration_since(sent.at) < PATIENCE * 2u32.pow(sent.attempts.min(4)) {
+    /// What to do about envelopes that have been on their way for too long.
+    pub(super) fn overdue(&mut self, now: Instant) -> Overdue {
+        let mut found = Overdue::default();
+        for sent in self.on_its_way.values_mut() {
+            let patience = match self.stranger {
+                true => STRANGERS.get(sent.attempts as usize).copied(),
+                false => Some(PATIENCE * 2u32.pow(sent.attempts.min(4))),
+            };
+            if now.duration_since(sent.at) < patience.unwrap_or_default() {
                 continue;
             }
             sent.at = now;
             sent.attempts += 1;
-            if gives_up && sent.attempts > TRIES {
-                passed.insert(thread.clone());
+            if self.stranger && sent.attempts as usize >= STRANGERS.len() {
+                found.given_up.push(sent.seq);
             } else {
-                again.push((sent.seq, sent.attempts));
+                found.again.push((sent.seq, sent.attempts));
             }
         }
-        for thread in passed {
-            // Stays in the store: the next connection gets it again.
-            self.on_its_way.remove(&thread);
-            self.ready.push_back(thread);
-        }
-        again
+        found
     }
 
     /// How many wait or are on their way.
@@ -157,19 +182,38 @@ mod tests {
     }
 
     #[test]
-    fn silence_means_again_and_only_strangers_are_given_up_on() {
-        let start = Instant::now();
+    fn our_own_client_is_sent_the_same_until_it_answers() {
+        let mut now = Instant::now();
         let mut queue = Queue::default();
         queue.push(1, "a");
         queue.push(2, "a");
-        drain(&mut queue, start);
-        assert!(queue.overdue(start, false).is_empty());
-        let mut now = start;
+        drain(&mut queue, now);
+        assert_eq!(queue.overdue(now), Overdue::default());
         for attempt in 1..=20 {
             now += PATIENCE * 20;
-            assert_eq!(queue.overdue(now, false), [(1, attempt)]);
+            let overdue = queue.overdue(now);
+            assert_eq!(overdue.again, [(1, attempt)]);
+            assert!(overdue.given_up.is_empty());
         }
-        assert!(queue.overdue(now + PATIENCE * 20, true).is_empty());
-        assert_eq!(drain(&mut queue, now), [2]);
+    }
+
+    #[test]
+    fn a_strangers_silence_holds_up_nothing_and_is_given_up_on_after_three_more_tries() {
+        let start = Instant::now();
+        let mut queue = Queue::of_stranger();
+        for seq in 1..=3 {
+            queue.push(seq, "a");
+        }
+        assert_eq!(drain(&mut queue, start), [1, 2, 3]);
+        queue.acknowledged(1);
+        queue.acknowledged(3);
+        let seconds = |seconds| start + Duration::from_secs(seconds);
+        for (at, attempt) in [(3, 1), (63, 2), (363, 3)] {
+            assert_eq!(queue.overdue(seconds(at - 1)), Overdue::default());
+            assert_eq!(queue.overdue(seconds(at)).again, [(2, attempt)]);
+        }
+        assert_eq!(queue.overdue(seconds(366)).given_up, [2]);
+        queue.acknowledged(2);
+        assert_eq!(queue.len(), 0);
     }
 }

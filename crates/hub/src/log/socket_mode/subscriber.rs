@@ -12,7 +12,7 @@ use tokio::{
 };
 use tracing::{debug, info};
 
-use super::queue::Queue;
+use super::{answers, queue::Queue};
 use crate::{
     error::{Refusal, Trouble},
     hub::app::App,
@@ -22,6 +22,7 @@ use crate::{
         notice::{LoggedEvent, Notice, Shake},
     },
     presence,
+    workspace::gate,
 };
 
 const PING_EVERY: Duration = Duration::from_secs(10);
@@ -66,11 +67,12 @@ enum End {
 pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, socket: WebSocket) {
     // Heard before read: an event between the two is found twice, not never.
     let notices = app.notices.subscribe();
-    let caller = agent.clone();
+    let (caller, foreign) = (agent.clone(), !client.knows_us);
     let raised = app
         .store
         .write(move |tx| {
             let epoch = caller.raise_epoch(tx.db(), tx.db().now_ms())?;
+            log::spoken_for(tx.db(), caller.key, foreign)?;
             tx.say(Notice::Epoch {
                 agent: caller.key,
                 epoch,
@@ -88,7 +90,11 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, socket: W
         epoch,
         client,
         socket,
-        queue: Queue::default(),
+        queue: if foreign {
+            Queue::of_stranger()
+        } else {
+            Queue::default()
+        },
         kept: HashMap::new(),
         acks: FuturesUnordered::new(),
         close_at: None,
@@ -191,23 +197,37 @@ impl Subscriber {
         let Frame::Text(text) = frame else {
             return Ok(());
         };
-        let id = serde_json::from_str::<Value>(text.as_str())
-            .ok()
-            .and_then(|ack| ack["envelope_id"].as_str().map(str::to_owned));
-        let Some(seq) = id.and_then(|id| log::acknowledged(self.agent.key, &id)) else {
+        let Ok(ack) = serde_json::from_str::<Value>(text.as_str()) else {
             return Ok(());
         };
-        let (store, agent, epoch) = (self.app.store.clone(), self.agent.clone(), self.epoch);
+        let id = ack["envelope_id"].as_str().unwrap_or_default();
+        if let Some(seq) = log::acknowledged(self.agent.key, id) {
+            let answer = (!self.client.knows_us).then(|| ack["payload"].clone());
+            self.settle(seq, answer);
+        }
+        Ok(())
+    }
+
+    /// Forgets a delivery, and does what the app answered with its acknowledgement.
+    fn settle(&mut self, seq: u64, answer: Option<Value>) {
+        let (app, agent, epoch) = (Arc::clone(&self.app), self.agent.clone(), self.epoch);
         self.acks.push(Box::pin(async move {
-            store
+            let answer = answer.map(|mut answer| {
+                gate::clean_value(&app.redactor, &mut answer);
+                answer
+            });
+            app.store
                 .write(move |tx| {
                     agent.check_epoch(tx.db(), Some(epoch))?;
-                    log::acknowledge(tx.db(), agent.key, seq)?;
+                    let first = log::acknowledge(tx.db(), agent.key, seq)?;
+                    if let Some(answer) = answer.filter(|_| first) {
+                        let event = log::event(tx.db(), seq)?;
+                        answers::take(tx, &agent, &event, answer)?;
+                    }
                     Ok(seq)
                 })
                 .await
         }));
-        Ok(())
     }
 
     async fn noticed(&mut self, notice: Result<Arc<Notice>, RecvError>) -> Result<(), End> {
@@ -248,10 +268,11 @@ impl Subscriber {
     }
 
     async fn send_overdue(&mut self) -> Result<(), axum::Error> {
-        let again = self
-            .queue
-            .overdue(std::time::Instant::now(), !self.client.knows_us);
-        for (seq, attempt) in again {
+        let overdue = self.queue.overdue(std::time::Instant::now());
+        for seq in overdue.given_up {
+            self.settle(seq, None);
+        }
+        for (seq, attempt) in overdue.again {
             self.send_event(seq, attempt).await?;
         }
         Ok(())
@@ -265,6 +286,11 @@ impl Subscriber {
                 Err(error) => return Err(axum::Error::new(error)),
             },
         };
+        // Slack sends events again; who misses a click or a command has missed it.
+        let once = !self.client.knows_us && event.frame["type"] != "events_api";
+        if once && attempt > 0 {
+            return Ok(());
+        }
         let envelope = event.envelope(self.agent.key, attempt);
         self.say(&envelope).await
     }

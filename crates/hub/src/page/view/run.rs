@@ -43,7 +43,6 @@ const fn merging(mode: MergeMode) -> &'static str {
     match mode {
         MergeMode::Person => "a person merges each",
         MergeMode::Merging => "merges what is green",
-        MergeMode::Stacked => "stacked, merges what is green",
     }
 }
 

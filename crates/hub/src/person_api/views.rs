@@ -1,0 +1,141 @@
+//! `/v1/views`, `/v1/shortcuts`, `/v1/home`: what apps show beside the channel, and what
+//! a person does with it.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::State,
+    routing::{get, post},
+};
+use butler_protocol::{ChannelId, MessageTs};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    error::Refused,
+    hub::app::App,
+    person_api::{
+        guard::Somebody,
+        person_actions::{self, Press},
+    },
+    workspace::modals::{self, interactions},
+};
+
+type Answer = Result<Json<Value>, Refused>;
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/v1/views", get(list))
+        .route("/v1/views/submit", post(submit))
+        .route("/v1/views/actions", post(press))
+        .route("/v1/views/close", post(close))
+        .route("/v1/shortcuts", post(shortcut))
+        .route("/v1/home", post(home))
+}
+
+async fn list(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answer {
+    let look = app.store.read(move |db| modals::of(db, &person.id));
+    let (modals, home) = look.await?;
+    Ok(Json(json!({"ok": true, "views": modals, "home": home})))
+}
+
+#[derive(Deserialize)]
+struct Sending {
+    view_id: String,
+    /// In the shape of Slack's `state.values`.
+    #[serde(default)]
+    state: Option<Value>,
+}
+
+async fn submit(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(sent): Json<Sending>,
+) -> Answer {
+    person_actions::only_here(&app)?;
+    app.store
+        .write(move |tx| interactions::submit(tx, &person, &sent.view_id, sent.state))
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+#[derive(Deserialize)]
+struct Pressing {
+    view_id: String,
+    #[serde(flatten)]
+    press: Press,
+}
+
+async fn press(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(pressing): Json<Pressing>,
+) -> Answer {
+    person_actions::only_here(&app)?;
+    let Pressing { view_id, press } = pressing;
+    app.store
+        .write(move |tx| interactions::press(tx, &person, &view_id, press))
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+#[derive(Deserialize)]
+struct Closing {
+    view_id: String,
+}
+
+async fn close(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(closing): Json<Closing>,
+) -> Answer {
+    person_actions::only_here(&app)?;
+    app.store
+        .write(move |tx| interactions::put_away(tx, &person, &closing.view_id))
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+#[derive(Deserialize)]
+struct Shortcut {
+    callback_id: String,
+    channel: ChannelId,
+    /// The message, for a shortcut on one.
+    #[serde(default)]
+    ts: Option<MessageTs>,
+}
+
+async fn shortcut(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(used): Json<Shortcut>,
+) -> Answer {
+    person_actions::only_here(&app)?;
+    let rules = app.rules.clone();
+    app.store
+        .write(move |tx| {
+            let (name, ts) = (&used.callback_id, used.ts.as_ref());
+            interactions::shortcut(tx, &rules, &person, name, &used.channel, ts)
+        })
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+#[derive(Deserialize)]
+struct Home {
+    /// Whose app: the team of this channel.
+    channel: ChannelId,
+}
+
+async fn home(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(home): Json<Home>,
+) -> Answer {
+    person_actions::only_here(&app)?;
+    app.store
+        .write(move |tx| interactions::open_home(tx, &person, &home.channel))
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}

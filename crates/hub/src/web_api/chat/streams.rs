@@ -1,0 +1,167 @@
+//! Messages that are written bit by bit, in Markdown.
+
+use butler_protocol::{ChannelId, MessageTs, PostTag};
+use rusqlite::{OptionalExtension, params};
+use serde_json::{Value, json};
+
+use super::{blocks, own_message, post_of};
+use crate::{
+    error::{Refusal, Trouble, refuse},
+    store::{db::Db, tx::Tx},
+    web_api::Call,
+    workspace::{
+        channels::{self, Kind},
+        gate,
+        message::{self, Shape},
+        outbox,
+    },
+};
+
+/// The Markdown of a call: as it is, or as chunks, of which tasks become lines.
+fn markdown_of(call: &Call) -> Result<String, Trouble> {
+    let mut markdown = call.args.text("markdown_text").unwrap_or_default();
+    let chunks = call.args.json("chunks", Refusal::InvalidArguments)?;
+    for chunk in chunks
+        .as_ref()
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        let words = |field: &str| chunk[field].as_str().unwrap_or_default();
+        match words("type") {
+            "markdown_text" => markdown.push_str(words("text")),
+            "task_update" => {
+                markdown.push_str(&format!("\n- {}: {}", words("title"), words("status")));
+            }
+            "plan_update" => markdown.push_str(&format!("\n**{}**", words("title"))),
+            _ => {}
+        }
+    }
+    gate::clean_text(&call.app.redactor, &mut markdown);
+    match markdown.chars().count() > 12_000 {
+        true => refuse(Refusal::MsgTooLong),
+        false => Ok(markdown),
+    }
+}
+
+pub(in crate::web_api) async fn start(call: Call) -> Result<Value, Trouble> {
+    let markdown = markdown_of(&call)?;
+    let mut post = post_of(&call)?;
+    post.text = butler_slack::mrkdwn::from_markdown(&markdown);
+    if post.thread_ts.is_none() {
+        return refuse(Refusal::InvalidThreadTs);
+    }
+    let named = |field: &str| call.args.text(field).is_some();
+    let (user, team) = (named("recipient_user_id"), named("recipient_team_id"));
+    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let write = call.app.store.write(move |tx| {
+        agent.check_epoch(tx.db(), epoch)?;
+        agent.may_use(tx.db(), &post.channel)?;
+        channels::writable(tx.db(), &post.channel)?;
+        if channels::get(tx.db(), &post.channel)?.kind != Kind::Direct {
+            if !user {
+                return refuse(Refusal::MissingRecipientUserId);
+            }
+            if !team {
+                return refuse(Refusal::MissingRecipientTeamId);
+            }
+        }
+        outbox::check_name(&agent, post.username.as_deref())?;
+        let mut draft = outbox::draft_of(&agent, &post, None);
+        draft.text.clone_from(&post.text);
+        draft.shape = Shape::Streaming;
+        let (ts, _) = message::write(tx, draft)?;
+        tx.db().execute(
+            "INSERT INTO streams (channel, ts, markdown) VALUES (?1, ?2, ?3)",
+            params![post.channel.as_str(), ts.as_str(), markdown],
+        )?;
+        Ok(json!({"channel": post.channel, "ts": ts}))
+    });
+    write.await
+}
+
+/// What was written of a message so far, while it is being written.
+pub(crate) fn so_far(
+    db: &Db,
+    channel: &ChannelId,
+    ts: &MessageTs,
+) -> Result<Option<String>, Trouble> {
+    Ok(db
+        .prepare_cached("SELECT markdown FROM streams WHERE channel = ?1 AND ts = ?2")?
+        .query_row([channel.as_str(), ts.as_str()], |row| row.get(0))
+        .optional()?)
+}
+
+pub(in crate::web_api) async fn append(call: Call) -> Result<Value, Trouble> {
+    go_on(call, false).await
+}
+
+pub(in crate::web_api) async fn stop(call: Call) -> Result<Value, Trouble> {
+    go_on(call, true).await
+}
+
+async fn go_on(call: Call, ends: bool) -> Result<Value, Trouble> {
+    let channel = call.args.channel()?;
+    let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
+        return refuse(Refusal::MessageNotFound);
+    };
+    let more = markdown_of(&call)?;
+    if more.is_empty() && !ends {
+        return refuse(Refusal::NoText);
+    }
+    let mut blocks = blocks::checked(call.args.json("blocks", Refusal::InvalidBlocksFormat)?)?;
+    if let Some(blocks) = &mut blocks {
+        gate::clean_value(&call.app.redactor, blocks);
+    }
+    let metadata = super::own_metadata(&call)?;
+    if metadata.as_ref().is_some_and(is_card) {
+        return refuse(Refusal::InvalidMetadataFormat);
+    }
+    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let write = call.app.store.write(move |tx| {
+        agent.check_epoch(tx.db(), epoch)?;
+        let old = own_message(tx.db(), &agent, &channel, &ts, Refusal::CantUpdateMessage)?;
+        let Some(mut markdown) = so_far(tx.db(), &channel, &ts)? else {
+            return refuse(Refusal::MessageNotInStreamingState);
+        };
+        markdown.push_str(&more);
+        if markdown.chars().count() > 12_000 {
+            return refuse(Refusal::MsgTooLong);
+        }
+        let text = butler_slack::mrkdwn::from_markdown(&markdown);
+        let edit_ts = tx.next_ts().to_string();
+        let mut body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
+        if let Some(fields) = body.as_object_mut() {
+            fields.remove("edited");
+        }
+        body["streaming_state"] = json!(if ends { "completed" } else { "in_progress" });
+        note(tx, (&channel, &ts), (!ends).then_some(&markdown))?;
+        message::replace(tx, &channel, &old, &body)?;
+        let mut answer = json!({"channel": channel, "ts": ts});
+        if ends {
+            answer["message"] = body;
+        }
+        Ok(answer)
+    });
+    write.await
+}
+
+fn is_card(metadata: &Value) -> bool {
+    let tag = PostTag::from_metadata(metadata);
+    tag.is_ok_and(|tag| tag.is_some_and(|tag| tag.card.is_some()))
+}
+
+/// Keeps what was written so far, or forgets it at the end.
+fn note(
+    tx: &Tx<'_>,
+    (channel, ts): (&ChannelId, &MessageTs),
+    markdown: Option<&String>,
+) -> Result<(), Trouble> {
+    let sql = match markdown {
+        Some(_) => "UPDATE streams SET markdown = ?3 WHERE channel = ?1 AND ts = ?2",
+        None => "DELETE FROM streams WHERE channel = ?1 AND ts = ?2 AND ?3 IS NULL",
+    };
+    tx.db()
+        .execute(sql, params![channel.as_str(), ts.as_str(), markdown])?;
+    Ok(())
+}

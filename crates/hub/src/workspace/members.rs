@@ -1,0 +1,38 @@
+//! Who is in a channel. Without a word about somebody, everybody is in a public one and
+//! nobody in any other.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::channels::{self, Channel, Kind};
+use crate::{error::Trouble, store::db::Db};
+
+/// Whether somebody is in a channel.
+pub(crate) fn is_in(db: &Db, channel: &Channel, user: &str) -> Result<bool, Trouble> {
+    let told: Option<bool> = db
+        .prepare_cached("SELECT present FROM members WHERE channel = ?1 AND user = ?2")?
+        .query_row(params![channel.id.as_str(), user], |row| row.get(0))
+        .optional()?;
+    Ok(told.unwrap_or(channel.kind == Kind::Public))
+}
+
+/// Everybody in a channel.
+pub(crate) fn of(db: &Db, channel: &Channel) -> Result<Vec<String>, Trouble> {
+    let mut found = Vec::new();
+    for user in channels::users(db)? {
+        let id = user["id"].as_str().unwrap_or_default();
+        if is_in(db, channel, id)? {
+            found.push(id.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// Somebody comes or goes.
+pub(crate) fn set(db: &Db, channel: &Channel, user: &str, present: bool) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "INSERT INTO members (channel, user, present) VALUES (?1, ?2, ?3)
+         ON CONFLICT (channel, user) DO UPDATE SET present = excluded.present",
+    )?
+    .execute(params![channel.id.as_str(), user, present])?;
+    Ok(())
+}

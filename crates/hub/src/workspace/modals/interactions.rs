@@ -1,0 +1,186 @@
+//! What people do with modals, home tabs and shortcuts, as the app is told of it, and
+//! what the app's answer to a sent modal does.
+
+use butler_protocol::{ChannelId, MessageTs, ThreadId};
+use butler_slack::EnvelopeKind;
+use serde_json::{Value, json};
+
+use super::{View, add, clear, close, get, keep, trigger, update};
+use crate::{
+    error::{Refusal, Trouble, refuse},
+    identity::{
+        Agent, Person,
+        names::{APP, TEAM},
+    },
+    log::{self, Happening},
+    person_api::person_actions::{Press, pressed_element},
+    store::{db::Db, tx::Tx},
+    web_api::response_url,
+    workspace::{channels, decide::Rules, message, read},
+};
+
+/// What every payload of a person begins with.
+fn payload(
+    tx: &mut Tx<'_>,
+    kind: &str,
+    person: &Person,
+    thread: &ThreadId,
+) -> Result<Value, Trouble> {
+    Ok(json!({
+        "type": kind, "team": {"id": TEAM, "domain": "codebutler"},
+        "user": {"id": person.id, "username": person.name, "name": person.name, "team_id": TEAM},
+        "api_app_id": APP, "token": "", "is_enterprise_install": false, "enterprise": null,
+        "trigger_id": trigger(tx, thread, &person.id)?,
+    }))
+}
+
+fn tell(tx: &mut Tx<'_>, thread: ThreadId, payload: Value) -> Result<(), Trouble> {
+    let told = Happening {
+        kind: EnvelopeKind::Interactive,
+        ..Happening::new(thread, None, payload)
+    };
+    log::append(tx, told).map(drop)
+}
+
+/// A view that this person sees.
+fn own(db: &Db, person: &Person, id: &str) -> Result<View, Trouble> {
+    let view = get(db, id)?;
+    match view.person == person.id {
+        true => Ok(view),
+        false => refuse(Refusal::NotFound),
+    }
+}
+
+/// A person sends a modal, filled in. It stays until the app has answered.
+pub(crate) fn submit(
+    tx: &mut Tx<'_>,
+    person: &Person,
+    id: &str,
+    state: Option<Value>,
+) -> Result<(), Trouble> {
+    let mut view = own(tx.db(), person, id)?;
+    view.body["state"] = json!({"values": state.unwrap_or_else(|| json!({}))});
+    keep(tx, &view.thread, &view.body, None)?;
+    let mut sent = payload(tx, "view_submission", person, &view.thread)?;
+    sent["view"] = view.body;
+    sent["response_urls"] = json!([]);
+    tell(tx, view.thread, sent)
+}
+
+/// A person closes a modal, or all of them where the app wants it so.
+pub(crate) fn put_away(tx: &mut Tx<'_>, person: &Person, id: &str) -> Result<(), Trouble> {
+    let view = own(tx.db(), person, id)?;
+    let all = view.body["clear_on_close"] == true;
+    if all {
+        clear(tx, &person.id)?;
+    }
+    close(tx, &view)?;
+    if view.body["notify_on_close"] != true {
+        return Ok(());
+    }
+    let mut closed = payload(tx, "view_closed", person, &view.thread)?;
+    if let Some(fields) = closed.as_object_mut() {
+        fields.remove("trigger_id");
+    }
+    closed["view"] = view.body;
+    closed["is_cleared"] = json!(all);
+    tell(tx, view.thread, closed)
+}
+
+/// A person uses an element of a view.
+pub(crate) fn press(
+    tx: &mut Tx<'_>,
+    person: &Person,
+    id: &str,
+    press: Press,
+) -> Result<(), Trouble> {
+    let mut view = own(tx.db(), person, id)?;
+    if let Some(state) = &press.state {
+        view.body["state"] = json!({"values": state});
+        keep(tx, &view.thread, &view.body, None)?;
+    }
+    let Some(mut element) = pressed_element(&view.body["blocks"], press) else {
+        return refuse(Refusal::UnknownAction);
+    };
+    element["action_ts"] = json!(tx.next_ts());
+    let mut pressed = payload(tx, "block_actions", person, &view.thread)?;
+    pressed["container"] = json!({"type": "view", "view_id": view.id()});
+    pressed["actions"] = json!([element]);
+    pressed["view"] = view.body;
+    tell(tx, view.thread, pressed)
+}
+
+/// What an app made of a modal that was sent to it.
+pub(crate) fn answered(
+    tx: &mut Tx<'_>,
+    agent: &Agent,
+    sent: &Value,
+    answer: &Value,
+) -> Result<(), Trouble> {
+    let id = sent["view"]["id"].as_str().unwrap_or_default();
+    let view = get(tx.db(), id)?;
+    match answer["response_action"].as_str() {
+        None => close(tx, &view),
+        Some("clear") => {
+            clear(tx, &view.person)?;
+            close(tx, &view)
+        }
+        Some("errors") => keep(tx, &view.thread, &view.body, Some(&answer["errors"])),
+        Some("update") => update(tx, agent, id, None, &answer["view"]).map(drop),
+        Some("push") => {
+            let place = (view.thread.clone(), view.person.clone());
+            add(tx, agent, place, "modal", &answer["view"]).map(drop)
+        }
+        Some(_) => refuse(Refusal::InvalidArguments),
+    }
+}
+
+/// A person uses a shortcut: of the app, or on a message.
+pub(crate) fn shortcut(
+    tx: &mut Tx<'_>,
+    rules: &Rules,
+    person: &Person,
+    name: &str,
+    channel: &ChannelId,
+    ts: Option<&MessageTs>,
+) -> Result<(), Trouble> {
+    let channel = channels::get(tx.db(), channel)?;
+    let action_ts = tx.next_ts();
+    let Some(ts) = ts else {
+        let thread = ThreadId::new(channel.id, action_ts.clone());
+        let mut used = payload(tx, "shortcut", person, &thread)?;
+        used["callback_id"] = json!(name);
+        used["action_ts"] = json!(action_ts);
+        return tell(tx, thread, used);
+    };
+    let Some(found) = message::find(tx.db(), &channel.id, ts)? else {
+        return refuse(Refusal::MessageNotFound);
+    };
+    let thread = ThreadId::new(channel.id.clone(), found.root.clone());
+    let key = response_url::issue(tx.db(), &channel.id, ts, &person.id)?;
+    let mut used = payload(tx, "message_action", person, &thread)?;
+    used["callback_id"] = json!(name);
+    used["action_ts"] = json!(action_ts);
+    used["message_ts"] = json!(ts);
+    used["channel"] = json!({"id": channel.id, "name": channel.name});
+    used["message"] = read::shown(tx.db(), &channel.id, found, false)?;
+    used["response_url"] = json!(format!("{}/respond/{key}", rules.base));
+    tell(tx, thread, used)
+}
+
+/// A person opens the home tab of the app; the app may publish what is to be seen there.
+pub(crate) fn open_home(
+    tx: &mut Tx<'_>,
+    person: &Person,
+    channel: &ChannelId,
+) -> Result<(), Trouble> {
+    let channel = channels::get(tx.db(), channel)?;
+    let event_ts = tx.next_ts();
+    let mut event = json!({"type": "app_home_opened", "user": person.id, "channel": channel.id,
+        "tab": "home", "event_ts": event_ts});
+    if let Some(view) = super::stack(tx.db(), &person.id, "home")?.pop() {
+        event["view"] = view.body;
+    }
+    let thread = ThreadId::new(channel.id, event_ts);
+    log::append(tx, Happening::new(thread, None, event)).map(drop)
+}
