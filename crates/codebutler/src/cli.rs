@@ -168,11 +168,18 @@ impl Command {
 }
 
 /// The groups of the help page, in their order. A group without commands is not shown.
-const GROUPS: [(&str, &[&str]); 5] = [
-    ("Try", &["demo"]),
+const GROUPS: [(&str, &[&str]); 4] = [
     (
-        "Set up",
-        &["init", "configure", "doctor", "validate", "slack", "mcp"],
+        "Try and set up",
+        &[
+            "demo",
+            "init",
+            "configure",
+            "doctor",
+            "validate",
+            "slack",
+            "mcp",
+        ],
     ),
     (
         "Run",
