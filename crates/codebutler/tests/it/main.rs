@@ -31,6 +31,7 @@ mod fault_points;
 mod foreign_text;
 mod forge_news;
 mod gates;
+mod habits;
 mod hand_tools;
 mod help;
 mod hostile_clone;
