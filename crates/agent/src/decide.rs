@@ -15,4 +15,3 @@ pub(crate) mod person_actions;
 pub(crate) mod remember;
 pub(crate) mod review;
 pub(crate) mod roadmap;
-pub(crate) mod work_so_far;

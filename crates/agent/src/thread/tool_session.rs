@@ -45,7 +45,7 @@ pub(crate) struct ToolSession {
     /// Whether what was written here is kept beside the branch of code.
     pub(crate) keeps_designs: bool,
     /// Held as long as files may be changed.
-    lock: Option<WorktreeLock>,
+    _lock: Option<WorktreeLock>,
 }
 
 /// Which folder a role's tools work in.
@@ -143,7 +143,7 @@ impl ToolSession {
             named_hosts: named_hosts(context).await?,
             outside_tools: agent.rules().outside.names(),
             keeps_designs,
-            lock,
+            _lock: lock,
         })
     }
 
@@ -168,13 +168,8 @@ impl ToolSession {
             named_hosts: Vec::new(),
             outside_tools,
             keeps_designs: false,
-            lock: None,
+            _lock: None,
         }
-    }
-
-    /// Whether its files are the thread's own branch.
-    pub(crate) const fn builds(&self) -> bool {
-        self.lock.is_some()
     }
 
     /// May this call run in its thread?

@@ -98,26 +98,12 @@ fn millis(ts: &MessageTs) -> i64 {
 pub(crate) async fn keep_tidy(agent: Arc<Agent>, cancel: CancellationToken) {
     let quiet = u64::try_from(agent.rules().limits.patience.quiet_ms).unwrap_or(0);
     let most = ROUND.min(Duration::from_millis(quiet / 8));
-    put_right(&agent, &cancel).await;
     loop {
         let pause = round(&agent, &cancel).await.min(most).max(LEAST);
         tokio::select! {
             () = cancel.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
-    }
-}
-
-/// What a run before this one left half done: links and locks are repaired, the rest is
-/// in the log. Nothing is deleted.
-async fn put_right(agent: &Agent, cancel: &CancellationToken) {
-    match agent.repo.reconcile(cancel).await {
-        Ok(odd) => {
-            for one in odd {
-                info!(path = %one.path.display(), what = ?one.what, "found at the start");
-            }
-        }
-        Err(error) => warn!(%error, "the worktrees could not be looked at"),
     }
 }
 

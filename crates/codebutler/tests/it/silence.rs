@@ -90,25 +90,3 @@ async fn a_silent_thread_is_asked_then_sleeps_and_wakes_as_it_was() {
     team.wait("the end of the worktree", || !worktree.exists())
         .await;
 }
-
-/// What the Coder has written when its work rests is on the branch: no crash and no
-/// clean-up can lose it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_written_is_committed_when_the_work_rests() {
-    let team = Team::start(include_str!("scenarios/silence.yaml")).await;
-    let root = team.say("begin something").await;
-    team.press(&root, "approve").await;
-    team.until(&root, "half of it", |thread| {
-        says(thread, "Shall we go on?")
-    })
-    .await;
-    let worktree = worktree(&team);
-    let git = |args: &[&str]| butler_testkit::git(&worktree, args);
-    team.wait("the commit", || {
-        git(&["log", "-1", "--format=%s"]).trim() == "work so far"
-    })
-    .await;
-    assert_eq!(git(&["status", "--porcelain"]).trim(), "");
-    let author = git(&["log", "-1", "--format=%an"]);
-    assert_eq!(author.trim(), "CodeButler coder");
-}

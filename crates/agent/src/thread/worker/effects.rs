@@ -14,7 +14,7 @@ use tracing::info;
 use super::{Beside, HubEdge, Worker};
 use crate::{
     AgentError,
-    decide::{designs, work_so_far},
+    decide::designs,
     tell::decision_log,
     tell::hub_updates::HubUpdate,
     thread::{
@@ -220,18 +220,15 @@ impl Worker {
         self.clear_tool_session().await;
     }
 
-    /// What was designed or built is kept, wherever the work on it ends.
+    /// What was designed is kept, wherever the work on it ends.
     pub(super) async fn clear_tool_session(&mut self) {
-        let Some(tools) = self.close_tools().await else {
-            return;
-        };
-        let (context, cancel) = (self.edge.context.clone(), self.edge.process.clone());
-        if tools.keeps_designs {
+        if self
+            .close_tools()
+            .await
+            .is_some_and(|tools| tools.keeps_designs)
+        {
+            let (context, cancel) = (self.edge.context.clone(), self.edge.process.clone());
             self.start(designs::keep(context, cancel));
-        } else if tools.builds() {
-            // Its lock goes first.
-            drop(tools);
-            self.start(work_so_far::keep(context, cancel));
         }
     }
 
