@@ -4,7 +4,7 @@
 use std::{fmt::Write, time::Duration};
 
 use butler_playbook::{ProjectMap, map_in, role_file};
-use butler_policy::Permit;
+use butler_policy::{Duty, Permit};
 use butler_protocol::{CallId, HandOver, Record, Role, Then, ToolOutcome, ToolSpec, Waiting};
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
@@ -133,7 +133,7 @@ async fn wanted(
         match since.filter(|_| !everything) {
             None => wanted.push((role, whole(view, &tree, map.at.is_empty()))),
             Some(changed) => {
-                let own = changed.touching(&map.paths(), role == Role::Coder);
+                let own = changed.touching(&map.paths(), Duty::Build.is_of(role));
                 let gone = tree.lacks(&map.paths());
                 if !own.is_empty() || !gone.is_empty() {
                     let diff = changed.diff(repo, &own, &head, DIFF_CHARS).await?;

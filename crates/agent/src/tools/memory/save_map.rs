@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use butler_playbook::{ProjectMap, all_lines, builtin_file, map_in, role_file};
-use butler_policy::Permit;
+use butler_policy::{Duty, Permit};
 use butler_protocol::{
     CallId, HandOver, MapChange, MapsSubject, Record, RequestId, Role, Subject, Then, ToolOutcome,
     ToolSpec,
@@ -83,7 +83,7 @@ impl ChatTool for SaveMap {
         };
         match made {
             Err(refusal) => ToolOutcome::error(refusal),
-            Ok(change) if context.role() == Role::Lead => show(context, permit, change).await,
+            Ok(change) if Duty::Remember.is_of(context.role()) => show(context, permit, change).await,
             Ok(change) => send(context, permit.call(), change).await,
         }
     }
