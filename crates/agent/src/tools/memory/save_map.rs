@@ -83,7 +83,9 @@ impl ChatTool for SaveMap {
         };
         match made {
             Err(refusal) => ToolOutcome::error(refusal),
-            Ok(change) if Duty::Remember.is_of(context.role()) => show(context, permit, change).await,
+            Ok(change) if Duty::Remember.is_of(context.role()) => {
+                show(context, permit, change).await
+            }
             Ok(change) => send(context, permit.call(), change).await,
         }
     }
