@@ -109,6 +109,28 @@ impl Web {
         })
     }
 
+    /// The bytes of a file of the workspace. The hub has them, also those of files that
+    /// people shared in Slack.
+    ///
+    /// # Errors
+    /// When there is no such file, it is not for this token, or nobody answers.
+    pub async fn file(&self, id: &str) -> Result<Vec<u8>, SlackError> {
+        let method = format!("files/{id}");
+        let url = self.caller.url(&method)?;
+        let sending = self.caller.send(&method, |client| client.get(url.clone()));
+        let answer = sending.await?;
+        let odd = |detail: String| SlackError::Answer {
+            method: method.clone(),
+            detail,
+        };
+        if !answer.status().is_success() {
+            return Err(odd(format!("HTTP {}", answer.status())));
+        }
+        let bytes = answer.bytes().await;
+        let bytes = bytes.map_err(|error| odd(error.without_url().to_string()))?;
+        Ok(bytes.to_vec())
+    }
+
     /// Posts a message. The same key gets the first answer again.
     ///
     /// # Errors

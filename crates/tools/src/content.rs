@@ -2,6 +2,7 @@
 
 pub(crate) mod clip;
 pub(crate) mod diff;
+pub(crate) mod kind;
 pub(crate) mod notebook;
 pub(crate) mod outside;
 pub(crate) mod pdf;

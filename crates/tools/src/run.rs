@@ -1,5 +1,6 @@
 //! Commands: how they are confined, prepared, kept running and cached.
 
+pub(crate) mod attached;
 pub(crate) mod branch_start;
 pub(crate) mod cache;
 pub(crate) mod confine;

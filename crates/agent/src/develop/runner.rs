@@ -254,6 +254,7 @@ impl Runner {
 
     async fn send(&self, thread: &ThreadId, heard: Heard) {
         let mail = Mail::Heard {
+            files: Vec::new(),
             heard,
             hand_over: None,
             ack: None,

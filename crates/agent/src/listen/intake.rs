@@ -9,7 +9,7 @@ use butler_protocol::{
     BodyRef, Decision, EventId, HandOver, Idem, Record, RequestId, Role, Sha256Hex, Speaker, Stamp,
     StampKind, ThreadId,
 };
-use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, Message, mrkdwn};
+use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, File, Message, mrkdwn};
 use butler_turn::{
     Edited, Heard,
     route::{Addressed, Author, Ear, RespondTo, addressed},
@@ -22,7 +22,7 @@ use crate::{
     decide::person_actions::Asked,
     develop::orders,
     listen::{control_words, draft::Notes, drafting::Drafting, work_key::WorkKey},
-    tell::render,
+    tell::{joining, render},
     upkeep::pull_watch::FromForge,
 };
 
@@ -37,6 +37,8 @@ pub(crate) enum Mail {
         heard: Heard,
         /// The typed body, when it was a hand-over.
         hand_over: Option<Box<HandOver>>,
+        /// What a person attached to it.
+        files: Vec<File>,
         /// Sent once it is in the log.
         ack: Option<Ack>,
     },
@@ -378,6 +380,11 @@ impl Intake {
             Some(body) => render::briefing(body),
             None => mrkdwn::plain(&self.agent.poster.named(&message.text).await),
         };
+        let files = joining::files_of(&message).to_vec();
+        let text = match text.trim().is_empty() && !files.is_empty() {
+            true => "(sent files without a word)".to_owned(),
+            false => text,
+        };
         let heard = Heard {
             event: envelope.event_id(),
             ts: Some(message.ts.clone()),
@@ -395,6 +402,7 @@ impl Intake {
         let mail = Mail::Heard {
             heard,
             hand_over: hand_over.map(Box::new),
+            files,
             ack: None,
         };
         Ok(Some((work_key, mail)))
@@ -455,10 +463,14 @@ fn author(message: &Message, stamp: &Stamp, bots: &[String]) -> Author {
 fn with_ack(mail: Mail, sent: Ack) -> Mail {
     match mail {
         Mail::Heard {
-            heard, hand_over, ..
+            heard,
+            hand_over,
+            files,
+            ..
         } => Mail::Heard {
             heard,
             hand_over,
+            files,
             ack: Some(sent),
         },
         Mail::Decided { decision, .. } => Mail::Decided {

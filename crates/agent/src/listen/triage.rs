@@ -33,6 +33,7 @@ pub(crate) fn spoken(envelope: &Envelope, speaker: Speaker, text: String) -> Mai
             images: Vec::new(),
         },
         hand_over: None,
+        files: Vec::new(),
         ack: None,
     }
 }

@@ -8,7 +8,7 @@ use std::{collections::HashMap, fmt::Write};
 
 use butler_policy::{Word, hosts_in, meanings, without_mentions};
 use butler_protocol::{DecisionKind, MessageTs, UserId, person_name, with_names};
-use butler_slack::{Message, mrkdwn, rich};
+use butler_slack::{File, Message, mrkdwn, rich};
 use butler_turn::Seen;
 use serde_json::Value;
 
@@ -78,6 +78,29 @@ pub(crate) fn meanwhile(
     });
     let text = told("In the thread since you were last called:", lines.collect())?;
     Some((text, people_spoke))
+}
+
+/// What a person attached to a message; what other apps attach is nobody's work.
+pub(crate) fn files_of(message: &Message) -> &[File] {
+    match is_persons(message) {
+        true => &message.files,
+        false => &[],
+    }
+}
+
+/// What people attached before `until`, of messages that `is_new` says were not told yet.
+pub(crate) fn files_before(
+    messages: &[Message],
+    until: Option<&MessageTs>,
+    is_new: impl Fn(&MessageTs) -> bool,
+) -> Vec<File> {
+    messages
+        .iter()
+        .filter(|message| until.is_none_or(|until| message.ts < *until) && is_new(&message.ts))
+        .filter(|message| is_work(message))
+        .flat_map(files_of)
+        .cloned()
+        .collect()
 }
 
 /// A role speaks under a name of its own, a person under theirs.

@@ -23,7 +23,7 @@ use crate::{
     agent::Agent,
     listen::shortcut,
     tell::joining,
-    thread::{context::ThreadContext, past::ThreadPast, prepare},
+    thread::{context::ThreadContext, past::ThreadPast, prepare, worker::attached},
     tools,
 };
 
@@ -106,7 +106,15 @@ impl ToolSession {
             None => None,
         };
         let checks = agent.rules().checks.clone();
-        let workplace = Workplace::open(&folder, checks, surroundings(agent))?;
+        let around = Surroundings {
+            attached: Some(
+                attached::folder_of(agent, &thread.short())
+                    .folder()
+                    .to_owned(),
+            ),
+            ..surroundings(agent)
+        };
+        let workplace = Workplace::open(&folder, checks, around)?;
         let mut tool_context = ToolContext::new(Arc::new(workplace), cancel.clone())
             .with_sandbox(Arc::clone(&agent.sandbox));
         if context.is_small() {

@@ -1,6 +1,7 @@
 //! One thread's worker: the driver of its machine at the hub. It listens to the
 //! thread while it works; mail is acknowledged once it is in the log.
 
+pub(crate) mod attached;
 mod cards;
 mod effects;
 mod ending;

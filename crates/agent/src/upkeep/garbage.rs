@@ -23,6 +23,7 @@ use crate::{
     agent::Agent,
     listen::buttons,
     tell::{thread_journal, thread_logs},
+    thread::worker::attached,
 };
 
 /// Between two rounds at most, and an eighth of the silence that is respected.
@@ -158,7 +159,13 @@ async fn pack(agent: &Arc<Agent>, awake: &[Worktree]) {
         let packed =
             tokio::task::spawn_blocking(move || ThreadDir::pack(&threads, &of, before)).await;
         match packed {
-            Ok(Ok(true)) => info!(%thread, "the folder of a closed thread is packed"),
+            Ok(Ok(true)) => {
+                info!(%thread, "the folder of a closed thread is packed");
+                let forgotten = attached::folder_of(agent, &thread.short()).forget();
+                if let Err(error) = forgotten {
+                    warn!(%thread, %error, "attached files of a closed thread stay");
+                }
+            }
             Ok(Ok(false)) => {}
             Ok(Err(error)) => warn!(%thread, %error, "a closed thread could not be packed"),
             Err(error) => warn!(%thread, %error, "packing a closed thread failed"),

@@ -8,6 +8,7 @@ mod anywhere;
 mod apart;
 mod approval;
 mod at_work;
+mod attached;
 mod backups;
 mod branches;
 mod browser;

@@ -31,6 +31,33 @@ struct Fields {
     uploads: Vec<Upload>,
 }
 
+/// A longer text in a form was pasted, not typed: it becomes a file. Scripts, which send
+/// JSON, attach what they want attached.
+const TYPED: usize = 8_000;
+
+/// How much of a pasted text stays in the message.
+const BEGINNING: usize = 600;
+
+impl Fields {
+    /// Makes a file of a text that is too long to have been typed; its beginning stays.
+    fn attach_pasted(&mut self) {
+        if self.text.len() <= TYPED {
+            return;
+        }
+        let beginning = &self.text[..self.text.floor_char_boundary(BEGINNING)];
+        let beginning = beginning
+            .rsplit_once('\n')
+            .map_or(beginning, |(whole, _)| whole);
+        let lines = self.text.lines().count();
+        let short = format!("{beginning}\n… ({lines} lines, all of them attached as pasted.txt)");
+        let whole = std::mem::replace(&mut self.text, short);
+        self.uploads.push(Upload {
+            name: "pasted.txt".to_owned(),
+            bytes: whole.into_bytes(),
+        });
+    }
+}
+
 /// Reads a message; `place` is the channel when the address already names it.
 pub(crate) async fn read(
     request: Request,
@@ -38,7 +65,7 @@ pub(crate) async fn read(
 ) -> Result<MessageForm, Refused> {
     let host = header_text(&request, header::HOST);
     let kind = header_text(&request, header::CONTENT_TYPE);
-    let fields = if kind.starts_with("multipart/form-data") {
+    let mut fields = if kind.starts_with("multipart/form-data") {
         from_multipart(request).await?
     } else {
         let body = to_bytes(request.into_body(), BODY_LIMIT)
@@ -50,6 +77,11 @@ pub(crate) async fn read(
             from_form(&body)
         }
     };
+    // Browsers send line ends as CR LF.
+    fields.text = fields.text.replace("\r\n", "\n");
+    if !kind.starts_with("application/json") {
+        fields.attach_pasted();
+    }
     let thread: Option<MessageTs> = fields
         .thread_ts
         .filter(|ts| !ts.is_empty())
@@ -60,8 +92,7 @@ pub(crate) async fn read(
             .or_else(|| fields.channel.map(ChannelId::new))
             .ok_or(Refused(Refusal::ChannelNotFound))?,
         thread,
-        // Browsers send line ends as CR LF.
-        text: fields.text.replace("\r\n", "\n"),
+        text: fields.text,
         uploads: fields.uploads,
         base: format!("http://{host}"),
     })
@@ -123,4 +154,35 @@ async fn from_multipart(request: Request) -> Result<Fields, Refused> {
         }
     }
     Ok(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pasted_log_of_any_length_becomes_a_file() {
+        let said = |text: String| {
+            let mut fields = Fields {
+                text,
+                ..Fields::default()
+            };
+            fields.attach_pasted();
+            fields
+        };
+        let typed = said("a few words\n".repeat(10));
+        assert!(typed.uploads.is_empty() && typed.text.ends_with("words\n"));
+        let log = "why is this?\n".to_owned() + &"größer als gedacht\n".repeat(4_000);
+        let pasted = said(log.clone());
+        assert_eq!(pasted.uploads[0].bytes, log.as_bytes(), "nothing is lost");
+        assert!(pasted.text.starts_with("why is this?\ngrößer"));
+        assert!(
+            pasted
+                .text
+                .ends_with("(4001 lines, all of them attached as pasted.txt)")
+        );
+        assert!(pasted.text.len() < 700);
+        // One line without any end, and no place to cut it at.
+        assert!(said("ü".repeat(5_000)).text.starts_with("üüü"));
+    }
 }

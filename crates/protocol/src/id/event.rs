@@ -24,6 +24,8 @@ pub enum EventKind {
     Overview,
     /// Whoever reviews is shown the change at this commit, or what is new in it.
     Change(CommitSha),
+    /// A role is told which files people attached up to this message.
+    Attached(MessageTs),
     /// A person gave this message other words.
     Edited(MessageTs),
     /// A person took this message back.
@@ -39,6 +41,7 @@ const CONTEXT: &str = "context:";
 const PEOPLE: &str = "people:";
 const OVERVIEW: &str = "overview";
 const CHANGE: &str = "change:";
+const ATTACHED: &str = "attached:";
 const EDITED: &str = "edited:";
 const DELETED: &str = "withdrawn:";
 const ITEM: &str = "item:";
@@ -81,6 +84,12 @@ impl EventId {
         Self(format!("{CHANGE}{head}"))
     }
 
+    /// Under which a role is told of files that people attached up to a message.
+    #[must_use]
+    pub fn attached(ts: &MessageTs) -> Self {
+        Self(format!("{ATTACHED}{ts}"))
+    }
+
     /// Under which a change of a message enters a log; `change` is the hub's event.
     #[must_use]
     pub fn edited(ts: &MessageTs, change: &EventId, deleted: bool) -> Self {
@@ -114,6 +123,9 @@ impl EventId {
         }
         if let Some(request) = rest(RAN) {
             return Some(EventKind::Ran(RequestId::new(request)));
+        }
+        if let Some(rest) = rest(ATTACHED) {
+            return message(rest).map(EventKind::Attached);
         }
         if let Some(rest) = rest(EDITED) {
             return message(rest).map(EventKind::Edited);
@@ -185,6 +197,7 @@ mod tests {
                 EventKind::Deleted(ts.clone()),
             ),
             (EventId::item(3, "abc234"), EventKind::Item(3)),
+            (EventId::attached(&ts), EventKind::Attached(ts.clone())),
         ] {
             assert_eq!(event.kind(), Some(kind), "{event}");
         }

@@ -21,12 +21,14 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
+    /// What it is.
+    pub(crate) fn kind(&self) -> String {
+        format!("a {} picture, {}×{}", self.name, self.width, self.height)
+    }
+
     /// One line about it.
     pub(crate) fn line(&self) -> String {
-        format!(
-            "a {} picture, {}×{}, {} bytes",
-            self.name, self.width, self.height, self.bytes
-        )
+        format!("{}, {} bytes", self.kind(), self.bytes)
     }
 
     /// The picture itself.

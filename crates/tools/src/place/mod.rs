@@ -46,6 +46,9 @@ pub struct Surroundings {
     pub hidden: Vec<PathBuf>,
     /// Visible read-only: the common git directory of a linked worktree.
     pub readable: Vec<PathBuf>,
+    /// Files that people attached to the thread. File tools read them too, by their
+    /// whole path: it is the one that commands use.
+    pub attached: Option<PathBuf>,
     /// Writable besides the root.
     pub writable: Vec<PathBuf>,
     /// What package managers download, for all worktrees of the repo.

@@ -54,6 +54,8 @@ pub(crate) fn profile(place: &Workplace, network: Network, wall: Duration) -> Pr
         .map(|name| place.root().join(name))
         .collect();
     profile.protected.extend(around.readable.iter().cloned());
+    let attached = around.attached.iter().filter(|folder| folder.is_dir());
+    profile.protected.extend(attached.cloned());
     profile.hidden = around.hidden.clone();
     profile.hidden.extend(credentials(&around.home));
     // Tokens in the clone's config, and what we keep beside it.

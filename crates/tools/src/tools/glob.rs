@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::{blocking, failed, folder};
+use super::{blocking, failed, folder, reading_place};
 use crate::{
     Inside, PlaceError, Tool, ToolContext, Workplace,
     content::clip,
@@ -45,9 +45,13 @@ impl Glob {
     async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
         let (context, scope) = (context.clone(), permit.scope());
         blocking(move || {
-            let place = context.workplace();
-            let folder = folder(place, input.path.as_deref());
-            let filter = folder.and_then(|folder| {
+            let path = input.path.as_deref();
+            let place = match reading_place(&context, scope, path) {
+                Ok(place) => place,
+                Err(error) => return failed(&error),
+            };
+            let place = &place;
+            let filter = folder(place, path).and_then(|folder| {
                 // Found paths count from where a link leads.
                 let (_, folder) = place.open_folder(&folder)?;
                 let filter = Filter::new(place, &folder, &input.pattern)?;

@@ -30,13 +30,15 @@ pub use web_fetch::WebFetch;
 pub(crate) use web_fetch::carries_a_secret;
 pub use write::Write;
 
+use std::{path::Path, sync::Arc};
+
 use butler_policy::{Permit, Scope};
 use butler_protocol::{ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Inside, PlaceError, Tool, ToolContext, Workplace, call::schema};
+use crate::{Inside, PlaceError, Surroundings, Tool, ToolContext, Workplace, call::schema};
 
 /// What every native tool says in the same way: its name, what the model is told (its
 /// own `DESCRIPTION` and `Input`), how far it reaches, what a crash in the middle means;
@@ -110,9 +112,31 @@ pub(crate) fn parse<T: DeserializeOwned>(input: &Value) -> Result<T, ToolOutcome
         .map_err(|error| ToolOutcome::error(format!("bad input: {error}")))
 }
 
+/// Where a path that is only read lies: beneath the root, or among the files that people
+/// attached. A role that may read a part of the root only is not given those.
+fn reading_place(
+    context: &ToolContext,
+    scope: Option<Scope>,
+    path: Option<&str>,
+) -> Result<Arc<Workplace>, PlaceError> {
+    let place = context.workplace();
+    let attached = place.surroundings().attached.as_deref();
+    let found = attached.filter(|folder| {
+        let asked = path.map(str::trim).map(Path::new);
+        scope.is_none() && asked.is_some_and(|asked| asked.starts_with(folder))
+    });
+    match found {
+        None => Ok(Arc::clone(place)),
+        Some(folder) => {
+            let attached = Workplace::open(folder, Vec::new(), Surroundings::default())?;
+            Ok(Arc::new(attached))
+        }
+    }
+}
+
 /// Finds a path and checks it against the limits of the permit.
-fn locate(permit: &Permit, context: &ToolContext, path: &str) -> Result<Inside, PlaceError> {
-    let inside = context.workplace().locate(path)?;
+fn locate(permit: &Permit, place: &Workplace, path: &str) -> Result<Inside, PlaceError> {
+    let inside = place.locate(path)?;
     in_scope(permit.scope(), &inside)?;
     Ok(inside)
 }

@@ -8,7 +8,7 @@ use butler_protocol::ToolOutcome;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{blocking, failed, in_scope, locate};
+use super::{blocking, failed, in_scope, locate, reading_place};
 use crate::{
     PlaceError, Tool, ToolContext,
     content::{clip, notebook, pdf, picture, text},
@@ -48,11 +48,15 @@ impl Tool for Read {
 
 impl Read {
     async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
-        let path = match locate(permit, context, &input.path) {
-            Ok(path) => path,
+        let (scope, room) = (permit.scope(), context.room());
+        let found = reading_place(context, scope, Some(&input.path)).and_then(|place| {
+            let path = locate(permit, &place, &input.path)?;
+            Ok((place, path))
+        });
+        let (place, path) = match found {
+            Ok(found) => found,
             Err(error) => return failed(&error),
         };
-        let (place, scope, room) = (context.workplace().clone(), permit.scope(), context.room());
         blocking(move || {
             let opened = place.open_file(&path).and_then(|opened| {
                 in_scope(scope, &opened.real)?;

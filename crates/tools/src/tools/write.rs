@@ -39,7 +39,7 @@ impl Tool for Write {
 
 impl Write {
     async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
-        if let Err(error) = locate(permit, context, &input.path) {
+        if let Err(error) = locate(permit, context.workplace(), &input.path) {
             return failed(&error);
         }
         change::run(permit, context, move |place| plan(place, &input)).await

@@ -74,6 +74,15 @@ impl Fixture {
         fixture
     }
 
+    /// The same with other surroundings than the usual.
+    pub(crate) fn sandboxed_with(change: impl FnOnce(&mut Surroundings)) -> Self {
+        let mut fixture = Self::surrounded(change);
+        let helper = PathBuf::from(env!("CARGO_BIN_EXE_butler-tools-sandbox"));
+        let sandbox = butler_sandbox::Sandbox::new(helper).unwrap();
+        fixture.context = fixture.context.with_sandbox(Arc::new(sandbox));
+        fixture
+    }
+
     /// As on a kernel with less to confine with.
     pub(crate) fn with_weaker_sandbox(
         weaken: impl FnOnce(butler_sandbox::Sandbox) -> butler_sandbox::Sandbox,

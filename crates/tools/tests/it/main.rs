@@ -1,6 +1,7 @@
 //! What the toolbox promises, tried through the executor as an agent would.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod attached;
 mod changes;
 mod checks;
 mod commands;

@@ -2,6 +2,7 @@
 
 use butler_policy::{Right, Scope, right};
 use butler_protocol::{EventId, HandOver, MessageTs, Speaker};
+use butler_slack::File;
 use butler_turn::Heard;
 use tokio_util::sync::CancellationToken;
 
@@ -18,14 +19,15 @@ use crate::{
 impl Worker {
     /// The first things in a new log are the repository in a few lines and what was
     /// said before this role was called; one that comes back is told what it missed.
+    /// Beside that, what people attached meanwhile.
     pub(super) async fn context(
         &mut self,
         until: Option<&MessageTs>,
         cards: Cards,
-    ) -> Result<Vec<Heard>, AgentError> {
+    ) -> Result<(Vec<Heard>, Vec<File>), AgentError> {
         let at_work = self.machine.activation().is_some() && self.machine.parked().is_none();
         if self.edge.joined && at_work {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         }
         let poster = &self.edge.context.poster;
         let messages = poster.web.replies(&self.edge.context.thread).await?;
@@ -37,6 +39,10 @@ impl Worker {
         } else {
             joining::so_far(&messages, until, &names, cards).map(|text| (text, false))
         };
+        let facts = self.edge.context.facts();
+        let joined = self.edge.joined;
+        let is_new = |ts: &MessageTs| !joined || facts.seen.missed(ts);
+        let files = joining::files_before(&messages, until, is_new);
         let mut told = Vec::new();
         if !self.edge.joined {
             let overview = self.edge.context.agent.overview().await;
@@ -46,7 +52,7 @@ impl Worker {
             let event = EventId::context(until, people_spoke);
             remark(event, text)
         }));
-        Ok(told)
+        Ok((told, files))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use butler_protocol::{EventId, HandOver, Record, Sha256Hex, Speaker, fault};
 use butler_turn::{Event, Heard};
 
-use super::{Worker, joining, models};
+use super::{Worker, attached, joining, models};
 use crate::{
     AgentError,
     listen::{
@@ -27,13 +27,17 @@ impl Worker {
             Mail::Heard {
                 heard,
                 hand_over,
+                files,
                 ack,
             } => {
                 let cards = match &hand_over {
                     Some(body) if render::brings_plan(body) => Cards::Headlines,
                     _ => Cards::Whole,
                 };
-                let mut all = self.context(heard.ts.as_ref(), cards).await?;
+                let (mut all, mut attached) = self.context(heard.ts.as_ref(), cards).await?;
+                attached.extend(files);
+                let context = &self.edge.context;
+                all.extend(attached::told(context, heard.ts.as_ref(), &attached).await?);
                 all.extend(models::closed_note(&self.edge.context, &heard).await?);
                 all.extend(
                     models::fast_track_note(&self.edge.context, &heard, hand_over.as_deref())

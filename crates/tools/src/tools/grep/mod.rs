@@ -11,7 +11,7 @@ use engine::{Engine, Findings};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{blocking, failed, folder, glob::Filter, in_scope};
+use super::{blocking, failed, folder, glob::Filter, in_scope, reading_place};
 use crate::{
     PlaceError, Tool, ToolContext,
     walk::{self, Team},
@@ -90,7 +90,7 @@ impl From<PlaceError> for Failed {
 }
 
 fn search(context: &ToolContext, scope: Option<Scope>, input: &Input) -> Result<Findings, Failed> {
-    let place = context.workplace();
+    let place = &reading_place(context, scope, input.path.as_deref())?;
     let asked = folder(place, input.path.as_deref())?;
     let file = place.open_file(&asked);
     // Found paths count from where a link leads.
