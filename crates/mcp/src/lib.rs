@@ -20,9 +20,11 @@
 //! accepted is kept. A call of unknown effect is never repeated.
 
 mod answer;
+mod bounded;
 mod handler;
 mod link;
 mod listing;
+mod resources;
 mod schema;
 mod server;
 mod start;

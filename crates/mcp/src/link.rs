@@ -60,7 +60,7 @@ impl Fault {
         fault.clone()
     }
 
-    fn set(&self, why: String) {
+    pub(crate) fn set(&self, why: String) {
         let mut fault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         fault.get_or_insert(why);
     }

@@ -49,6 +49,12 @@ impl ToolInfo {
         told
     }
 
+    /// How much the server says about it, in bytes.
+    #[must_use]
+    pub fn described(&self) -> usize {
+        self.description.len() + self.input_schema.to_string().len()
+    }
+
     /// The schema of its input, flat and bounded.
     #[must_use]
     pub fn parameters(&self) -> Value {
@@ -64,6 +70,9 @@ pub struct Accepted {
     pub version: String,
     /// Its tools, by name.
     pub tools: Vec<ToolInfo>,
+    /// Whether it has texts to read. Who accepted it before this was asked gets none.
+    #[serde(default)]
+    pub resources: bool,
 }
 
 impl Accepted {
@@ -71,13 +80,17 @@ impl Accepted {
     pub(crate) fn new(version: String, mut tools: Vec<ToolInfo>) -> Self {
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         tools.dedup_by(|a, b| a.name == b.name);
-        Self { version, tools }
+        Self {
+            version,
+            tools,
+            resources: false,
+        }
     }
 
     /// What is different now, as a diff; nothing when nothing is.
     #[must_use]
     pub fn changed_to(&self, now: &Self) -> Option<String> {
-        if self == now {
+        if (&self.version, &self.tools) == (&now.version, &now.tools) {
             return None;
         }
         let (before, after) = (self.page(), now.page());

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use butler_protocol::visible_line;
+use butler_protocol::{ServerState, visible_line};
 use butler_sandbox::Sandbox;
 use rmcp::{
     model::{
@@ -147,6 +147,8 @@ struct State {
     paused: Option<(Instant, String)>,
     /// What is different from what was accepted.
     changed: Option<String>,
+    /// What went wrong last.
+    error: Option<String>,
 }
 
 impl Server {
@@ -163,6 +165,23 @@ impl Server {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.spec.name
+    }
+
+    /// What it does, and what went wrong last. Waits for nobody.
+    #[must_use]
+    pub fn standing(&self) -> (ServerState, Option<String>) {
+        // Held only while it starts or ends.
+        let Ok(state) = self.state.try_lock() else {
+            return (ServerState::Starting, None);
+        };
+        let running = state.running.as_ref().is_some_and(|one| !one.is_gone());
+        let does = match &state.paused {
+            _ if state.changed.is_some() => ServerState::Changed,
+            _ if running => ServerState::Running,
+            Some(_) => ServerState::Failed,
+            None => ServerState::Resting,
+        };
+        (does, state.error.clone())
     }
 
     /// How long a call may take, its start included.
@@ -238,6 +257,35 @@ impl Server {
         }
     }
 
+    /// Asks for something that changes nothing.
+    pub(crate) async fn ask(
+        &self,
+        request: ClientRequest,
+        sandbox: Option<&Arc<Sandbox>>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, McpError> {
+        let asking = async {
+            let running = self.running(sandbox).await?;
+            if running.handler().take_changed() {
+                self.look_again(&running).await?;
+            }
+            let options = PeerRequestOptions::with_timeout(self.spec.times.call);
+            let sent = running.peer().send_request_with_option(request, options);
+            let answer = match sent.await {
+                Ok(handle) => handle.await_response().await,
+                Err(error) => Err(error),
+            };
+            match answer {
+                Ok(result) => Ok(serde_json::to_value(&result).unwrap_or_default()),
+                Err(error) => Err(self.failed(&running, error).await),
+            }
+        };
+        tokio::select! {
+            answer = asking => answer,
+            () = cancel.cancelled() => Err(McpError::Stopped),
+        }
+    }
+
     /// Ends it, if it runs.
     pub async fn end(&self) {
         let running = self.state.lock().await.running.take();
@@ -292,6 +340,7 @@ impl Server {
             Ok((running, Some(diff))) => {
                 running.end().await;
                 let error = self.changed(&diff);
+                state.error = Some(error.to_string());
                 state.changed = Some(diff);
                 Err(error)
             }
@@ -337,6 +386,7 @@ impl Server {
         };
         let error = self.changed(&diff);
         let mut state = self.state.lock().await;
+        state.error = Some(error.to_string());
         state.changed = Some(diff);
         state.running = None;
         running.end().await;
@@ -350,10 +400,14 @@ impl Server {
                 server,
                 why: visible_line(&error.message).chars().take(2_000).collect(),
             },
-            ServiceError::Timeout { timeout } => McpError::TimedOut {
-                server,
-                seconds: timeout.as_secs(),
-            },
+            ServiceError::Timeout { timeout } => {
+                let error = McpError::TimedOut {
+                    server,
+                    seconds: timeout.as_secs(),
+                };
+                self.state.lock().await.error = Some(error.to_string());
+                error
+            }
             other => {
                 let mut state = self.state.lock().await;
                 let current = state.running.as_ref();
@@ -380,6 +434,7 @@ impl Server {
 
 impl State {
     fn fails(&mut self, why: String) {
+        self.error = Some(why.clone());
         let pause = Duration::from_secs(1 << self.failures.min(6)).min(LONGEST);
         self.failures += 1;
         self.paused = Some((Instant::now() + pause, why));
@@ -403,7 +458,10 @@ async fn list(running: &Running, times: &Times) -> Result<Accepted, ServiceError
         tools.extend(entries.into_iter().flatten().filter_map(ToolInfo::of));
         let next = page["nextCursor"].as_str().map(str::to_owned);
         if next.is_none() {
-            return Ok(Accepted::new(running.version(), tools));
+            return Ok(Accepted {
+                resources: running.has_resources(),
+                ..Accepted::new(running.version(), tools)
+            });
         }
         if next == cursor || tools.len() > TOOLS {
             break;

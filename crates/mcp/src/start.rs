@@ -27,6 +27,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
     Times,
+    bounded::Bounded,
     handler::Handler,
     link::{Fault, Link},
 };
@@ -94,6 +95,12 @@ impl Running {
             .unwrap_or_default()
     }
 
+    /// Whether it says that it has texts to read.
+    pub(crate) fn has_resources(&self) -> bool {
+        let info = self.peer().peer_info();
+        info.is_some_and(|info| info.capabilities.resources.is_some())
+    }
+
     /// Ends it: the end of the talk first, the kernel after two seconds. What it
     /// left behind in words.
     pub(crate) async fn end(&self) -> String {
@@ -107,7 +114,7 @@ impl Running {
             None => "the connection is closed".to_owned(),
         };
         match self.fault.get() {
-            Some(fault) => format!("{fault}; {how}"),
+            Some(fault) => format!("{}; {how}", visible(&fault)),
             None => how,
         }
     }
@@ -283,15 +290,23 @@ async fn address(
         .custom_headers(sent)
         // A repeat by itself could do twice what was asked once.
         .reinit_on_expired_session(false);
-    let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
+    let fault = Fault::default();
+    let bounded = Bounded {
+        client: client.clone(),
+        fault: fault.clone(),
+    };
+    let transport = StreamableHttpClientTransport::with_client(bounded, config);
     let begun = serve_client_with_lifecycle(Handler::default(), transport, mode);
     match tokio::time::timeout(times.start, begun).await {
         Ok(Ok(service)) => Ok(Running {
             service,
             process: Mutex::new(None),
-            fault: Fault::default(),
+            fault,
         }),
-        Ok(Err(error)) => Err(failed(error)),
+        Ok(Err(error)) => Err(match (failed(error), fault.get()) {
+            (Failed::For(_), Some(why)) => Failed::For(visible(&why).into_owned()),
+            (failed, _) => failed,
+        }),
         Err(_) => Err(Failed::For(format!(
             "it was not ready after {} s",
             times.start.as_secs()

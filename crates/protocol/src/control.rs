@@ -92,6 +92,54 @@ fn default_lease() -> u32 {
     30
 }
 
+/// One MCP server of a role, as it stands: an entry of `POST /agent/v1/servers`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerStatus {
+    /// As its configuration calls it.
+    pub name: String,
+    /// What it does.
+    pub state: ServerState,
+    /// Tools of it that the role may call.
+    pub tools: usize,
+    /// What their descriptions cost in a request that carries them, in tokens.
+    pub tokens: usize,
+    /// Whether every request carries them; else they are looked for.
+    pub listed: bool,
+    /// What went wrong last.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+/// What an MCP server does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerState {
+    /// Nobody has used it yet, or it was ended.
+    Resting,
+    /// It is being started.
+    Starting,
+    /// It answers.
+    Running,
+    /// It failed and is given a pause.
+    Failed,
+    /// It is not what was accepted, and is not used.
+    Changed,
+}
+
+impl ServerState {
+    /// In words.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            ServerState::Resting => "not started",
+            ServerState::Starting => "starting",
+            ServerState::Running => "running",
+            ServerState::Failed => "failed",
+            ServerState::Changed => "changed since it was accepted",
+        }
+    }
+}
+
 /// What a role does in a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -30,8 +30,8 @@ pub use clock::Clock;
 pub use control::refusal::Refusal;
 pub use control::{
     Activity, ActivityState, BodyRef, BudgetRefusal, CallLimit, DecisionView, Epoch, PlanSummary,
-    RecordBatch, Reservation, ReserveAnswer, RoleEntry, Settlement, Stamp, StampKind,
-    ThreadSummary,
+    RecordBatch, Reservation, ReserveAnswer, RoleEntry, ServerState, ServerStatus, Settlement,
+    Stamp, StampKind, ThreadSummary,
 };
 pub use decision::act::PersonAct;
 pub use decision::card::{CardBody, Remark, Voice};

@@ -160,6 +160,8 @@ def main():
             version = "2031-01-01" if ON("future") else message["params"]["protocolVersion"]
             info = {"name": "hostile", "version": "2" if ON("newer") else "1"}
             capabilities = {"tools": {"listChanged": True}}
+            if ON("texts"):
+                capabilities["resources"] = {}
             answer(message, {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
             noise()
         elif method == "server/discover" and ON("modern"):
@@ -174,6 +176,20 @@ def main():
             answer(message, {"resultType": "input_required", "inputRequests": {}, "requestState": "x"})
         elif method == "tools/call":
             call(message)
+        elif method == "resources/list" and ON("texts"):
+            if "cursor" in (message.get("params") or {}):
+                answer(message, {"resources": [{"uri": "notes://dot", "name": "dot", "mimeType": "image/png"}]})
+            else:
+                today = {"uri": "notes://today", "name": "today", "description": "what\nis due"}
+                answer(message, {"resources": [today], "nextCursor": "2"})
+        elif method == "resources/read" and ON("texts"):
+            uri = message["params"]["uri"]
+            contents = {"notes://today": {"uri": uri, "text": "milk \x1b[31mand\u202e bread"},
+                        "notes://dot": {"uri": uri, "mimeType": "image/png", "blob": "iVBORw0KGgo="}}
+            if uri in contents:
+                answer(message, {"contents": [contents[uri]]})
+            else:
+                refuse(message, -32002, "no such text")
         else:
             refuse(message, -32601, "method not found")
     if ON("stubborn"):

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod address;
+mod far_faults;
 mod faults;
 mod ordinary;
 mod real;

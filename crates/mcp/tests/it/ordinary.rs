@@ -118,3 +118,36 @@ async fn a_stopped_call_is_cancelled_there_and_a_late_answer_harms_nobody() {
     assert_eq!(said(&server, "echo", "still there").await, "still there");
     server.end().await;
 }
+
+#[tokio::test]
+async fn texts_are_listed_in_pages_and_read() {
+    let world = World::new();
+    let server = world.server("texts");
+    let (sandbox, cancel) = (Some(World::sandbox()), CancellationToken::new());
+    assert!(server.listing(sandbox).await.unwrap().resources);
+    let lines = server.resources(sandbox, &cancel).await.unwrap();
+    assert_eq!(
+        lines,
+        [
+            "notes://today today, what is due",
+            "notes://dot dot, image/png"
+        ]
+    );
+    let today = server
+        .read("notes://today", sandbox, &cancel)
+        .await
+        .unwrap();
+    assert!(today.text.contains("milk"), "{today:?}");
+    let dot = server.read("notes://dot", sandbox, &cancel).await.unwrap();
+    assert_eq!(dot.images.len(), 1);
+    let error = server
+        .read("notes://no", sandbox, &cancel)
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("no such text"), "{error}");
+    server.end().await;
+    let plain = world.server("");
+    assert!(!plain.listing(sandbox).await.unwrap().resources);
+    assert!(plain.resources(sandbox, &cancel).await.is_err());
+    plain.end().await;
+}

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use butler_mcp::{Answer, McpError, Reach, Server, ServerSpec, Times};
+use butler_mcp::{Answer, McpError, Reach, Server, ServerSpec, Times, ToolInfo};
 use butler_sandbox::{Command, Profile, Stdin, scrubbed_env};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -146,6 +146,12 @@ async fn the_server_that_has_everything() {
         .iter()
         .map(|tool| tool.name.as_str())
         .collect();
+    assert!(listing.resources);
+    let (sandbox, cancel) = (Some(World::sandbox()), CancellationToken::new());
+    let lines = server.resources(sandbox, &cancel).await.unwrap();
+    let uri = lines[0].split(' ').next().unwrap();
+    let text = server.read(uri, sandbox, &cancel).await.unwrap();
+    assert!(!text.text.is_empty(), "{lines:?}");
     let picture = names.iter().find(|name| name.contains("image")).unwrap();
     let picture = call(&server, picture, json!({})).await.unwrap();
     assert_eq!(picture.images.len(), 1, "{picture:?}");
@@ -225,6 +231,10 @@ async fn large_descriptions_come_whole() {
         let listing = server.listing(Some(World::sandbox())).await.unwrap();
         let bytes = serde_json::to_string(&listing).unwrap().len();
         assert!(bytes > 30_000, "{}: {bytes}", server.name());
+        // More than the room that tools of servers have in a prompt, so a model is told of
+        // FindTools instead (`few_tools_are_offered_by_name…` of the tools).
+        let described = listing.tools.iter().map(ToolInfo::described);
+        assert!(described.sum::<usize>() > 16 << 10, "{}", server.name());
         check(server, 10, None, ("nothing", json!({}))).await;
     }
 }
