@@ -5,6 +5,7 @@
 mod in_force;
 pub(crate) mod mcp;
 mod rules;
+pub(crate) mod search;
 
 use std::{
     collections::BTreeMap,

@@ -99,9 +99,14 @@ fn texts(field: Option<&Field>) -> impl Iterator<Item = &str> {
 pub(crate) fn machine_notices(machine: &Machine, file: &Path) -> Vec<Problem> {
     let endpoints = machine.endpoints().into_iter();
     let clear = endpoints.filter(|(_, one)| one.api_key.is_some() && in_the_clear(&one.base_url));
-    clear
-        .map(|(name, _)| Problem {
-            key: format!("models.endpoints.{name}.baseUrl"),
+    let models = clear.map(|(name, _)| format!("models.endpoints.{name}.baseUrl"));
+    let search = &machine.search;
+    let address = search.url.iter().filter(|_| search.api_key.is_some());
+    let search = address.filter(|url| in_the_clear(url));
+    models
+        .chain(search.map(|_| "search.url".to_owned()))
+        .map(|key| Problem {
+            key,
             ..Problem::with_file(
                 file,
                 "the key travels over http, readable by everybody on the way",

@@ -83,6 +83,7 @@ impl Machine {
             secrets.extend(endpoint.headers.into_values());
         }
         secrets.extend(self.mcp.secrets());
+        secrets.extend(self.search.api_key.clone());
         secrets
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     },
     limits::Limits,
     lookup::{self, FOLDER},
-    machine::Machine,
+    machine::{Machine, search},
     mcp::{self, McpEntry},
     policy::RepoPolicy,
     repo::RepoConfig,
@@ -235,6 +235,8 @@ fn machine_text(file: &Path, text: Option<&str>, reading: &mut Reading<'_>) -> M
     reading
         .problems
         .extend(read.written.iter().flat_map(cross::machine));
+    let search = read.written.iter().flat_map(search::problems);
+    reading.problems.extend(search);
     read.value
 }
 

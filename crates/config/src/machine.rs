@@ -2,12 +2,15 @@
 //! with their keys, where the hub is, who may approve, and what a person on
 //! this machine has agreed to.
 
+pub(crate) mod search;
+
 use std::{collections::BTreeMap, net::SocketAddr};
 
 use butler_protocol::{Role, Secret, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::search::MachineSearch;
 use crate::mcp::MachineMcp;
 
 /// The machine's own settings, `~/.codebutler/config.json`; private to its owner.
@@ -31,6 +34,8 @@ pub struct Machine {
     pub ceilings: Ceilings,
     /// MCP servers of this machine, and secrets for those of its repos.
     pub mcp: MachineMcp,
+    /// Where the Researcher searches the web.
+    pub search: MachineSearch,
     /// Certificates and the like for networks that need them.
     pub network: MachineNetwork,
     /// What a person on this machine has agreed to; written by `codebutler policy accept`.

@@ -41,6 +41,8 @@ const AT_HOME: [&str; 13] = [
 
 /// Looks among descriptions that are on this machine already.
 const FIND_TOOLS: &str = "FindTools";
+/// Asks the engine that a person chose for this machine.
+const WEB_SEARCH: &str = "WebSearch";
 
 /// Decides about one call.
 ///
@@ -234,7 +236,8 @@ fn of_a_server(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Optio
         McpApproval::Writes => base_tier > Tier::Read,
         McpApproval::Always => true,
     };
-    let asks = asks && c.outside_tools.contains(&call.name) && call.name != FIND_TOOLS;
+    let free = [FIND_TOOLS, WEB_SEARCH].contains(&call.name.as_str());
+    let asks = asks && c.outside_tools.contains(&call.name) && !free;
     asks.then(|| "the policy wants tools of MCP servers approved".to_owned())
 }
 

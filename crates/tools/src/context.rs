@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Jobs, Past, Workplace, content::clip, tools::Step};
+use crate::{Jobs, KeptPages, Past, Workplace, content::clip, tools::Step};
 
 /// Room for verdict and hints in a result.
 const HINT_BYTES: usize = 1024;
@@ -52,6 +52,7 @@ pub struct ToolContext {
     undo: Option<Arc<Undo>>,
     progress: Option<mpsc::Sender<String>>,
     result_bytes: usize,
+    pages: KeptPages,
     kept: Arc<Mutex<Kept>>,
 }
 
@@ -78,6 +79,7 @@ impl ToolContext {
             undo: None,
             progress: None,
             result_bytes: clip::RESULT_BYTES + HINT_BYTES,
+            pages: KeptPages::default(),
             kept: Arc::default(),
         }
     }
@@ -139,11 +141,22 @@ impl ToolContext {
         self
     }
 
+    /// The pages that were fetched before, where several contexts share them.
+    #[must_use]
+    pub fn with_pages(mut self, pages: KeptPages) -> Self {
+        self.pages = pages;
+        self
+    }
+
     /// A smaller cap for results, as small models need.
     #[must_use]
     pub fn with_result_bytes(mut self, bytes: usize) -> Self {
         self.result_bytes = self.result_bytes.min(bytes.max(2 * HINT_BYTES));
         self
+    }
+
+    pub(crate) fn pages(&self) -> &KeptPages {
+        &self.pages
     }
 
     /// The steps as they were before a restart.

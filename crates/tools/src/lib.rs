@@ -49,4 +49,6 @@ pub use run::cache::Cache;
 pub(crate) use run::jobs::Jobs;
 pub use run::prepare::{Preparing, RuntimeCommand, prepare};
 pub use tool::{DEFAULT_DEADLINE, Tool, interrupted};
-pub use web::{Lookup, Page, Web};
+pub use web::{
+    HttpEngine, HttpEngineKind, KeptPages, Looking, Lookup, Page, SearchEngine, ServerEngine, Web,
+};

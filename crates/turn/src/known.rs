@@ -16,8 +16,11 @@ pub(crate) const SPEAKING: [&str; 10] = [
     "SaveMap",
 ];
 
+/// The tool whose result names pages, each address on a line of its own.
+pub(crate) const SEARCH: &str = "WebSearch";
+
 /// Tools whose results carry text from outside the team.
-const OUTSIDE: [&str; 4] = ["WebFetch", "GHIssue", "GHStatus", "CallTool"];
+const OUTSIDE: [&str; 5] = ["WebFetch", SEARCH, "GHIssue", "GHStatus", "CallTool"];
 
 /// Whether what a tool answers was written by somebody outside the team. Tools of
 /// MCP servers carry their server in their name.

@@ -23,7 +23,10 @@ use self::{
     bill::RoleBill, cards::Cards, progress::Progress, pulls::Pulls, research::Questions,
     review::Review, seen::Seen,
 };
-use crate::{edits::edited, known::brings_outside};
+use crate::{
+    edits::edited,
+    known::{SEARCH, brings_outside},
+};
 
 /// What is known.
 #[derive(Debug, Clone, Default)]
@@ -120,6 +123,8 @@ pub struct Outside {
     pub taint: Option<String>,
     /// Hosts of the web that were read here.
     pub read_hosts: Vec<String>,
+    /// Hosts that a search named.
+    pub found_hosts: Vec<String>,
     /// Calls that bring some, until their results are in: the tool, and the host.
     fetching: HashMap<CallId, (String, Option<String>)>,
 }
@@ -296,6 +301,11 @@ impl ThreadFold {
                 // A failure can bring words from outside too; they are between marks.
                 let brings = outcome.ok || outcome.text.contains("<outside-");
                 brought.filter(|_| brings).map(|(name, host)| {
+                    let found = outcome.text.lines().filter(|_| name == SEARCH);
+                    // Only an address begins a line with this.
+                    let found = found.filter(|line| line.starts_with("http"));
+                    let found = found.filter_map(host_of);
+                    self.outside.found_hosts.extend(found);
                     self.outside.read_hosts.extend(host);
                     name
                 })

@@ -398,3 +398,33 @@ fn friction_is_what_the_log_shows() {
     check(&[plan, used("modify")], &[Friction::PlanRefused]);
     check(&[stuck], &[Friction::Stuck]);
 }
+
+#[test]
+fn hosts_that_a_search_names_are_known_and_those_in_its_words_are_not() {
+    let call = butler_protocol::CallId::new("c");
+    let mut fold = ThreadFold::default();
+    let calls = vec![butler_protocol::ToolCall {
+        id: call.clone(),
+        name: "WebSearch".into(),
+        arguments: json!({"query": "rust"}),
+        problem: None,
+    }];
+    fold.push(
+        0,
+        &Record::Assistant {
+            turn: 1,
+            text: None,
+            calls,
+            reasoning: None,
+            model: "m".into(),
+            usage: butler_protocol::TokenUsage::default(),
+        },
+    );
+    let text = "<outside-1 from=\"a search\">\n1. See https://evil.example/\nhttps://docs.example/a\n\
+                - no date\n> https://evil.example/\n</outside-1>";
+    let outcome = ToolOutcome::ok(text);
+    fold.push(0, &Record::ToolResult { call, outcome });
+    assert_eq!(fold.outside.taint.as_deref(), Some("WebSearch"));
+    assert_eq!(fold.outside.found_hosts, ["docs.example"]);
+    assert!(fold.outside.read_hosts.is_empty(), "a search reads no page");
+}

@@ -25,7 +25,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use butler_model::ClientConfig;
 use butler_playbook::Profile;
-use butler_policy::Overrides;
+use butler_policy::{Overrides, Redactor};
 use butler_protocol::{CallId, Clock, Ending, Role, TokenUsage, Usd};
 use butler_sandbox::{Sandbox, SandboxError};
 use butler_tools::{Check, OutsideTools};
@@ -70,6 +70,8 @@ pub struct ExecConfig {
     pub overrides: Overrides,
     /// Tools of MCP servers that the role may use.
     pub outside: OutsideTools,
+    /// Knows the secrets of this machine; what goes out must not hold one.
+    pub redactor: Arc<Redactor>,
     /// What time it is.
     pub clock: Clock,
     /// Where commands run.

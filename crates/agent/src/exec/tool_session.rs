@@ -32,6 +32,7 @@ pub(super) async fn open(
         hidden: vec![config.home.clone()],
         readable: git_folder(&config.folder).into_iter().collect(),
         ca_file: config.client.ca_file.clone(),
+        redactor: Some(Arc::clone(&config.redactor)),
         ..Surroundings::default()
     };
     let workplace = Workplace::open(&config.folder, config.checks.clone(), surroundings)?;

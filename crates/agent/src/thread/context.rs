@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use butler_playbook::Profile;
 use butler_protocol::{CallId, Idem, Record, RequestId, Role, Sha256Hex, ThreadId, ToolSpec};
+use butler_tools::KeptPages;
 use butler_turn::ThreadFold;
 
 use crate::{
@@ -34,6 +35,8 @@ pub(crate) struct ThreadContext {
     brought: Arc<Mutex<Option<Vec<ToolSpec>>>>,
     /// Shows people how far the work is.
     board: Arc<Board>,
+    /// Pages of the web that were read a moment ago.
+    pub(crate) pages: KeptPages,
 }
 
 impl ThreadContext {
@@ -56,6 +59,7 @@ impl ThreadContext {
             to_write: Arc::default(),
             brought: Arc::default(),
             board: Arc::default(),
+            pages: KeptPages::default(),
         }
     }
 

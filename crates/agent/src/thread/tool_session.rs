@@ -116,7 +116,8 @@ impl ToolSession {
         };
         let workplace = Workplace::open(&folder, checks, around)?;
         let mut tool_context = ToolContext::new(Arc::new(workplace), cancel.clone())
-            .with_sandbox(Arc::clone(&agent.sandbox));
+            .with_sandbox(Arc::clone(&agent.sandbox))
+            .with_pages(context.pages.clone());
         if context.is_small() {
             tool_context = tool_context.with_result_bytes(tools::small::RESULT_BYTES);
         }
@@ -201,7 +202,9 @@ impl ToolSession {
         approvals: &[Approval],
         now_ms: i64,
     ) -> Judgement {
-        let known_hosts = [&facts.outside.read_hosts[..], &self.named_hosts[..]].concat();
+        let outside = &facts.outside;
+        let known = [&outside.read_hosts, &outside.found_hosts, &self.named_hosts];
+        let known_hosts: Vec<String> = known.into_iter().flatten().cloned().collect();
         let circumstances = Circumstances {
             role: self.role,
             thread: &self.thread,
@@ -240,6 +243,7 @@ pub(crate) fn surroundings(agent: &Agent) -> Surroundings {
             agent.config.client.ca_file.clone(),
         )),
         ca_file: agent.config.client.ca_file.clone(),
+        redactor: Some(Arc::new(agent.rules().redactor.clone())),
         ..Surroundings::default()
     }
 }

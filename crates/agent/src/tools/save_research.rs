@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 use std::time::Duration;
 
 use butler_playbook::{Research as Kept, ResearchNote, builtin_file};
-use butler_policy::Permit;
+use butler_policy::{Permit, host_of};
 use butler_protocol::{CallId, Tier, ToolOutcome, ToolSpec};
 use butler_repo::NewPull;
 use butler_tools::ToolContext;
@@ -76,11 +76,13 @@ async fn keep(
     let worktree = agent.repo.knowledge(&context.thread, cancel).await?;
     // Several requests of one thread share the branch.
     let _lock = worktree.lock().await?;
+    let read = &context.facts().outside.read_hosts;
+    let (sources, unread) = checked(&input.sources, read);
     let note = ResearchNote {
         title: agent.clean(&input.title),
         date: Some(agent.today()),
         text: agent.clean(&input.content),
-        sources: input.sources.iter().map(|one| agent.clean(one)).collect(),
+        sources: sources.iter().map(|one| agent.clean(one)).collect(),
     };
     let kept = notes_in(&worktree.path);
     let keep = kept.keep_as(&note, &input.topic);
@@ -96,7 +98,9 @@ async fn keep(
     });
     if agent.rules().knowledge_direct {
         knowledge::land(context, &worktree, &message, call.as_str(), cancel).await?;
-        return Ok(format!("kept as {path}{instead} on the default branch"));
+        return Ok(format!(
+            "kept as {path}{instead} on the default branch{unread}"
+        ));
     }
     let head = knowledge::publish(context, &worktree, &message, call.as_str(), cancel).await?;
     let new = NewPull {
@@ -109,7 +113,32 @@ async fn keep(
     };
     let pull = agent.forge.create(&new, cancel).await?;
     pull_news::opened(context, &worktree, &pull, &head, cancel).await;
-    Ok(format!("kept as {path}{instead} in {}", pull.number))
+    Ok(format!(
+        "kept as {path}{instead} in {}{unread}",
+        pull.number
+    ))
+}
+
+/// The sources, with a mark at those whose host nobody read for this question, and a
+/// word about them.
+fn checked(sources: &[String], read: &[String]) -> (Vec<String>, String) {
+    let unread = |source: &&String| {
+        let address = source.split_whitespace().find(|word| word.contains("://"));
+        let host = address.and_then(host_of);
+        host.is_some_and(|host| !read.contains(&host))
+    };
+    let marked = sources.iter().map(|source| match unread(&source) {
+        true => format!("{} (not read)", source.trim()),
+        false => source.clone(),
+    });
+    let word = match sources.iter().filter(unread).count() {
+        0 => String::new(),
+        count => format!(
+            "; {count} of the sources were not read for this question and are marked so: read \
+             them with WebFetch and save again, or say in your answer that you did not"
+        ),
+    };
+    (marked.collect(), word)
 }
 
 /// What is kept in a worktree, with its index.
@@ -129,6 +158,22 @@ fn notes_in(root: &Path) -> Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_that_nobody_read_is_marked() {
+        let source = |text: &str| text.to_owned();
+        let sources = [
+            source("https://docs.example/a (2026-01)"),
+            source("https://other.example/b"),
+            source("the maintainer, in person"),
+        ];
+        let (marked, word) = checked(&sources, &[source("docs.example")]);
+        assert_eq!(marked[0], sources[0]);
+        assert_eq!(marked[1], "https://other.example/b (not read)");
+        assert_eq!(marked[2], sources[2]);
+        assert!(word.starts_with("; 1 of the sources"), "{word}");
+        assert_eq!(checked(&sources[..1], &[source("docs.example")]).1, "");
+    }
 
     #[test]
     fn what_is_kept_is_read_from_the_branch_and_never_through_a_link() {

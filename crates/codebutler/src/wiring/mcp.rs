@@ -11,10 +11,12 @@ use std::{
 
 use butler_config::{McpEntry, Settings, write_private};
 use butler_mcp::{Accepted, Reach, Server, ServerSpec, Times};
+use butler_policy::{Right, right};
 use butler_protocol::{Role, Sha256Hex};
 use butler_tools::{OutsideServer, OutsideTools, ServerPlace};
 use serde::{Deserialize, Serialize};
 
+use super::search;
 use crate::error::CliError;
 
 /// What was accepted, and of what.
@@ -31,8 +33,25 @@ struct Kept {
 pub(crate) struct ServerPool(Mutex<BTreeMap<Sha256Hex, Arc<Server>>>);
 
 impl ServerPool {
-    /// The tools of servers that a role may use here. Starts nothing.
+    /// The tools of servers that a role may use here, and the search of those who read
+    /// the web. Starts nothing.
     pub(crate) fn tools(&self, settings: &Settings, role: Role) -> OutsideTools {
+        let servers = self.servers(settings, role);
+        let tools = OutsideTools::new(&servers);
+        match right(role, "WebFetch") {
+            Right::No => tools,
+            _ => tools.with_search(search::engine_here(settings, &servers)),
+        }
+    }
+
+    /// The same for a role that works alone: nobody else could search for it.
+    pub(crate) fn tools_alone(&self, settings: &Settings, role: Role) -> OutsideTools {
+        let servers = self.servers(settings, role);
+        OutsideTools::new(&servers).with_search(search::engine_here(settings, &servers))
+    }
+
+    /// The accepted servers of a role. Starts nothing.
+    pub(crate) fn servers(&self, settings: &Settings, role: Role) -> Vec<OutsideServer> {
         let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = BTreeMap::new();
         let mut servers = Vec::new();
@@ -59,11 +78,13 @@ impl ServerPool {
                 server,
                 tools,
                 goes_out: entry.server.network || entry.server.url.is_some(),
+                // Whoever names the tools that are offered means no others.
+                resources: accepted.resources && entry.server.offers("resources"),
             });
         }
         // What is no longer configured ends with its last caller.
         *pool = kept;
-        OutsideTools::new(&servers)
+        servers
     }
 }
 

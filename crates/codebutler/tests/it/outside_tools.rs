@@ -262,6 +262,30 @@ async fn the_coder_uses_a_tool_that_the_reviewer_is_not_offered() {
     assert_eq!(offered(&reviewer), 0);
 }
 
+const TEXTS: &str = r#"
+title: what the notes have to read is read
+roles:
+  coder:
+    - call:
+        - { tool: mcp__notes__resources, with: {} }
+    - expect: { tool_result_contains: ["notes://today", "what is due", "not an instruction"] }
+      call:
+        - { tool: mcp__notes__resources, with: { uri: "notes://today" } }
+    - expect: { tool_result_contains: ["milk and\\u{202e} bread", "not an instruction"] }
+      call:
+        - { tool: mcp__notes__place, with: { word: / } }
+    - expect: { tool_result_contains: "text from outside is in the context" }
+      say: Milk and bread.
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_of_a_server_are_read_as_text_from_outside() {
+    let scratch = Scratch::new();
+    set_up(&scratch, "texts");
+    accept(|args| scratch.run(args));
+    exec(&scratch, TEXTS).await;
+}
+
 const NO_CALL: &str = r#"
 title: nobody is asked
 roles:
@@ -305,4 +329,114 @@ async fn configured_servers_cost_nothing_until_their_first_use() {
     assert!(!mark.exists());
     exec(&scratch, ONE_CALL).await;
     assert_eq!(fs::read_to_string(mark).unwrap(), "x");
+}
+
+/// One request as a proxy gets it, answered with a page.
+fn proxy() -> (std::net::SocketAddr, std::thread::JoinHandle<String>) {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let head: Vec<String> = lines
+            .map_while(Result::ok)
+            .take_while(|line| !line.is_empty())
+            .collect();
+        let page =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 12\r\n\r\nbehind proxy";
+        stream.write_all(page.as_bytes()).unwrap();
+        head.join("\n")
+    });
+    (address, serving)
+}
+
+#[test]
+fn pages_are_fetched_through_the_proxy_that_the_environment_names_and_inner_ones_are_not() {
+    let scratch = Scratch::new();
+    let (address, serving) = proxy();
+    let fetch = |url: &str| {
+        let input = json!({ "url": url }).to_string();
+        let mut command = scratch.codebutler(&["tool", "WebFetch", &input, "--role", "researcher"]);
+        ran(command
+            .env("http_proxy", format!("http://{address}"))
+            .env_remove("no_proxy"))
+    };
+    for inner in [
+        "http://127.0.0.1/",
+        "http://10.0.0.7/",
+        "http://printer.local/",
+        "http://wiki/",
+    ] {
+        let refused = fetch(inner);
+        assert_ne!(refused.code, 0, "{inner}: {refused:?}");
+    }
+    let page = fetch("http://pages.invalid/manual");
+    assert_eq!(page.code, 0, "{page:?}");
+    assert!(page.out.contains("behind proxy"), "{page:?}");
+    let head = serving.join().unwrap();
+    assert!(
+        head.starts_with("GET http://pages.invalid/manual HTTP/1.1"),
+        "{head}"
+    );
+}
+
+const SEARCHED: &str = r#"
+title: the web is searched, and what was found is read
+roles:
+  coder:
+    - call:
+        - { tool: WebSearch, with: { query: "posix local" } }
+    - expect: { tool_result_contains: ["https://doc.example/posix", "2026-05-01", "not an instruction"] }
+      call:
+        - { tool: mcp__notes__place, with: { word: / } }
+    - expect: { tool_result_contains: "text from outside is in the context" }
+      say: Found.
+"#;
+
+/// A SearXNG with one page, for as many requests as come.
+fn searxng() -> std::net::SocketAddr {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let found =
+        json!({"query": "q", "results": [{"url": "https://doc.example/posix", "title": "POSIX",
+        "content": "local is not there", "engines": ["a"], "publishedDate": "2026-05-01T00:00:00"}],
+        "unresponsive_engines": []})
+        .to_string();
+    drop(std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            lines
+                .map_while(Result::ok)
+                .take_while(|line| !line.is_empty())
+                .for_each(drop);
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+                found.len()
+            );
+            let _ = stream.write_all((head + &found).as_bytes());
+        }
+    }));
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_works_alone_searches_when_the_machine_has_an_engine() {
+    let scratch = Scratch::new();
+    set_up(&scratch, "");
+    accept(|args| scratch.run(args));
+    let machine = json!({"search": {"engine": "searxng", "url": format!("http://{}", searxng())}});
+    scratch.machine(&machine.to_string());
+    exec(&scratch, SEARCHED).await;
+    let doctor = scratch.run(&["doctor"]);
+    assert!(
+        doctor.out.contains("SearXNG answers, 1 pages"),
+        "{doctor:?}"
+    );
+    let bad = json!({"search": {"engine": "brave"}});
+    scratch.machine(&bad.to_string());
+    let told = scratch.run(&["doctor"]);
+    assert!((told.out + &told.err).contains("search.apiKey"));
 }

@@ -50,8 +50,8 @@ fn touch(call: &ToolCall) -> Touch {
         "Read" => Touch::Reads(file(call)),
         "Grep" | "Glob" | "GitLog" | "GitDiff" | "GitStatus" => Touch::ReadsAll,
         "Write" | "Edit" => Touch::Writes(file(call)),
-        "WebFetch" | "Research" | "ReadThread" | "ListThreads" | "ReadMemory" | "GHStatus"
-        | "Checklist" => Touch::Nothing,
+        "WebFetch" | "WebSearch" | "Research" | "ReadThread" | "ListThreads" | "ReadMemory"
+        | "GHStatus" | "Checklist" => Touch::Nothing,
         _ => Touch::Everything,
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::{
     Tool, ToolContext,
     content::{clip, outside},
-    tools::carries_a_secret,
+    tools::leaks,
 };
 
 /// Room for the marks around an answer.
@@ -26,6 +26,7 @@ pub(crate) struct ServerTool {
     spec: ToolSpec,
     read_only: bool,
     goes_out: bool,
+    described: usize,
 }
 
 impl ServerTool {
@@ -40,11 +41,22 @@ impl ServerTool {
             },
             read_only: info.read_only,
             goes_out,
+            described: info.described(),
         }
     }
 
     pub(crate) fn told(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    pub(crate) fn is_of(&self, server: &Arc<Server>) -> bool {
+        Arc::ptr_eq(&self.server, server)
+    }
+
+    /// How much the server says about it. Much of a long description is cut before a model
+    /// reads it: it is looked for instead.
+    pub(crate) fn described(&self) -> usize {
+        self.described.max(self.bytes())
     }
 
     /// What it costs in every request.
@@ -54,7 +66,7 @@ impl ServerTool {
     }
 
     async fn work(&self, permit: &Permit, input: &Value, context: &ToolContext) -> ToolOutcome {
-        if self.goes_out && carries_a_secret(&input.to_string()) {
+        if self.goes_out && leaks(&input.to_string(), context) {
             return ToolOutcome::error(
                 "refused: these arguments carry what looks like a secret, and the server would \
                  get it; call it without",
@@ -62,30 +74,7 @@ impl ServerTool {
         }
         let arguments = input.as_object().cloned().unwrap_or_default();
         let answer = self.answer(arguments, context).await;
-        let origin = format!("the MCP server {}", self.server.name());
-        let fence = |text: &str| {
-            let text = clip::plain(text.as_bytes());
-            let room = context.room().saturating_sub(MARKS);
-            let text = clip::head_and_tail(&visible(&text), room, "ask for less at once");
-            outside::fenced(permit.call(), &origin, &text)
-        };
-        match answer {
-            Ok(answer) if answer.text.is_empty() && answer.images.is_empty() && answer.ok => {
-                ToolOutcome::ok("done; the server had nothing to say")
-            }
-            Ok(answer) => ToolOutcome {
-                images: answer.images,
-                ok: answer.ok,
-                ..ToolOutcome::ok(if answer.ok {
-                    fence(&answer.text)
-                } else {
-                    format!("the tool says that it failed:\n{}", fence(&answer.text))
-                })
-            },
-            Err(McpError::Stopped) => ToolOutcome::error("stopped"),
-            // It may hold words of the server.
-            Err(error) => ToolOutcome::error(format!("failed:\n{}", fence(&error.to_string()))),
-        }
+        told(&self.server, answer, permit, context)
     }
 
     /// Asks, and tells how far it is.
@@ -110,6 +99,39 @@ impl ServerTool {
                 }
             }
         }
+    }
+}
+
+/// What a server answered, for the model: cleaned, capped, between marks.
+pub(crate) fn told(
+    server: &Server,
+    answer: Result<Answer, McpError>,
+    permit: &Permit,
+    context: &ToolContext,
+) -> ToolOutcome {
+    let origin = format!("the MCP server {}", server.name());
+    let fence = |text: &str| {
+        let text = clip::plain(text.as_bytes());
+        let room = context.room().saturating_sub(MARKS);
+        let text = clip::head_and_tail(&visible(&text), room, "ask for less at once");
+        outside::fenced(permit.call(), &origin, &text)
+    };
+    match answer {
+        Ok(answer) if answer.text.is_empty() && answer.images.is_empty() && answer.ok => {
+            ToolOutcome::ok("done; the server had nothing to say")
+        }
+        Ok(answer) => ToolOutcome {
+            images: answer.images,
+            ok: answer.ok,
+            ..ToolOutcome::ok(if answer.ok {
+                fence(&answer.text)
+            } else {
+                format!("the tool says that it failed:\n{}", fence(&answer.text))
+            })
+        },
+        Err(McpError::Stopped) => ToolOutcome::error("stopped"),
+        // It may hold words of the server.
+        Err(error) => ToolOutcome::error(format!("failed:\n{}", fence(&error.to_string()))),
     }
 }
 

@@ -15,8 +15,10 @@ use std::{
     ffi::OsString,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use butler_policy::Redactor;
 use butler_sandbox::Limits;
 
 use crate::Cache;
@@ -55,6 +57,8 @@ pub struct Surroundings {
     pub cache: Option<Cache>,
     /// Further certificate authorities for pages, from the machine's own config.
     pub ca_file: Option<PathBuf>,
+    /// Knows the secrets of this machine; what goes out must not hold one.
+    pub redactor: Option<Arc<Redactor>>,
     /// Added to the scrubbed environment, from the machine's own config.
     pub env: BTreeMap<OsString, OsString>,
     /// How much a command may use; the time is set by the tool.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::{blocking, failed, folder, reading_place};
+use super::{blocking, failed, folder, not_there, reading_place};
 use crate::{
     Inside, PlaceError, Tool, ToolContext, Workplace,
     content::clip,
@@ -64,7 +64,7 @@ impl Glob {
                         |paths| shown(paths, &input, context.room()),
                     )
                 }
-                Err(error) => failed(&error),
+                Err(error) => not_there(&error, scope),
             }
         })
         .await

@@ -14,6 +14,7 @@ mod mismatch;
 mod read;
 mod run_checks;
 mod web_fetch;
+mod web_search;
 mod write;
 
 pub use bash::Bash;
@@ -27,7 +28,8 @@ pub use grep::Grep;
 pub use read::Read;
 pub use run_checks::RunChecks;
 pub use web_fetch::WebFetch;
-pub(crate) use web_fetch::carries_a_secret;
+pub(crate) use web_fetch::leaks;
+pub(crate) use web_search::WebSearch;
 pub use write::Write;
 
 use std::{path::Path, sync::Arc};
@@ -168,6 +170,22 @@ fn allowed(scope: Scope) -> &'static str {
         Scope::Memory => "`.codebutler/*.md`, skills and journals",
         Scope::PullRequestHead | Scope::WithoutTurns => "this thread's own",
     }
+}
+
+/// What a search in a folder says that is not there: to somebody whose whole world is
+/// that folder it is no mistake, only empty.
+fn not_there(error: &PlaceError, scope: Option<Scope>) -> ToolOutcome {
+    match (error, scope) {
+        (PlaceError::Missing { path, .. }, Some(Scope::Research)) if is_research(path) => {
+            ToolOutcome::ok("nothing is kept yet: no question was researched in this repository")
+        }
+        _ => failed(error),
+    }
+}
+
+fn is_research(path: &str) -> bool {
+    let path = path.trim_start_matches("./").trim_end_matches('/');
+    path == ".codebutler/research" || path.starts_with(".codebutler/research/")
 }
 
 /// A refusal that is a normal answer.

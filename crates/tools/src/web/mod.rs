@@ -7,7 +7,10 @@
 
 mod address;
 mod html;
+mod kept;
 mod page;
+mod proxy;
+mod search;
 
 use std::{
     io,
@@ -19,20 +22,25 @@ use std::{
 
 use butler_policy::host_of;
 use futures_util::{StreamExt, future::BoxFuture};
+pub use kept::KeptPages;
 pub(crate) use page::text_of;
+use proxy::Proxies;
 use reqwest::{
     Client, Response,
     dns::{Addrs, Name, Resolve, Resolving},
     header, redirect,
 };
+pub(crate) use search::{Found, Hit};
+pub use search::{HttpEngine, HttpEngineKind, Looking, SearchEngine, ServerEngine};
 use url::{Host, Url};
 
 /// Hops after the first address.
 const HOPS: usize = 5;
 const CONNECT: Duration = Duration::from_secs(10);
 const WHOLE: Duration = Duration::from_secs(40);
-/// Decoded bytes that are read of one page.
+/// Decoded bytes that are read of one page, and of a PDF, which is useless when cut.
 const BODY: usize = 3 * 1024 * 1024;
+const PDF_BODY: usize = 16 * 1024 * 1024;
 
 /// Looks a name up.
 pub type Lookup =
@@ -44,6 +52,7 @@ pub struct Web {
     lookup: Lookup,
     opened: Vec<String>,
     ca_file: Option<PathBuf>,
+    proxies: Proxies,
 }
 
 impl Default for Web {
@@ -55,6 +64,7 @@ impl Default for Web {
             lookup,
             opened: Vec::new(),
             ca_file: None,
+            proxies: Proxies::default(),
         }
     }
 }
@@ -96,6 +106,15 @@ pub struct Page {
 }
 
 impl Web {
+    /// The way that the environment of this process names.
+    #[must_use]
+    pub(crate) fn of_environment() -> Self {
+        Self {
+            proxies: Proxies::of_environment(),
+            ..Self::default()
+        }
+    }
+
     /// Looks names up in another way.
     #[must_use]
     pub fn with_lookup(mut self, lookup: Lookup) -> Self {
@@ -162,23 +181,23 @@ impl Web {
 
     /// One request to a checked address.
     async fn hop(&self, url: &Url) -> Result<Response, WebError> {
-        let addresses = self.check(url).await?;
+        let way = self.check(url).await?;
         tracing::info!(host = url.host_str(), %url, "fetching a page");
-        let client =
-            client(addresses, self.ca_file.as_deref()).map_err(|error| failed(url, error))?;
+        let client = client(way, self.ca_file.as_deref()).map_err(|error| failed(url, error))?;
         client
             .get(url.clone())
             .header(
                 header::ACCEPT,
-                "text/html,text/markdown,text/plain,application/json;q=0.9,*/*;q=0.1",
+                "text/html,text/markdown,text/plain,application/json;q=0.9,application/pdf;q=0.8,*/*;q=0.1",
             )
             .send()
             .await
             .map_err(|error| failed(url, innermost(&error)))
     }
 
-    /// The addresses of a host, all of them permitted.
-    async fn check(&self, url: &Url) -> Result<Vec<SocketAddr>, WebError> {
+    /// The way to a host: its addresses, all of them permitted, or the proxy that knows
+    /// them.
+    async fn check(&self, url: &Url) -> Result<Way, WebError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused(url, "is neither http nor https"));
         }
@@ -193,14 +212,20 @@ impl Web {
         if !opened && !matches!(port, 80 | 443) {
             return Err(refused(url, "uses a port other than 80 and 443"));
         }
+        let proxy = self.proxies.for_address(url).filter(|_| !opened);
         let addresses = match host {
             Host::Ipv4(address) => vec![SocketAddr::new(address.into(), port)],
             Host::Ipv6(address) => vec![SocketAddr::new(address.into(), port)],
-            Host::Domain(_) => (self.lookup)(name.to_owned(), port)
-                .await
-                .map_err(|error| failed(url, format!("the name was not found: {error}")))?,
+            Host::Domain(_) => match (self.lookup)(name.to_owned(), port).await {
+                Ok(found) => found,
+                // Only the proxy knows it.
+                Err(_) if proxy.is_some() && proxy::may_be_public(&host) => Vec::new(),
+                Err(error) => {
+                    return Err(failed(url, format!("the name was not found: {error}")));
+                }
+            },
         };
-        if addresses.is_empty() {
+        if addresses.is_empty() && proxy.is_none() {
             return Err(failed(url, "the name has no address"));
         }
         // One inner address among outer ones is how rebinding looks.
@@ -209,18 +234,36 @@ impl Web {
             .find(|found| !address::is_public(found.ip()));
         match inner {
             Some(_) if !opened => Err(refused(url, "leads into a private network")),
-            _ => Ok(addresses),
+            _ => Ok(match proxy {
+                Some(proxy) => Way::Proxy(proxy.clone()),
+                None => Way::Direct(addresses),
+            }),
         }
     }
 }
 
-/// A client that connects to these addresses and no other.
-fn client(addresses: Vec<SocketAddr>, ca_file: Option<&Path>) -> Result<Client, String> {
+/// How a host is reached.
+enum Way {
+    /// At these addresses and no other.
+    Direct(Vec<SocketAddr>),
+    /// Through a proxy.
+    Proxy(Url),
+}
+
+/// A client that goes this way and no other.
+fn client(way: Way, ca_file: Option<&Path>) -> Result<Client, String> {
     let config = butler_tls::config(ca_file).map_err(|error| format!("network.caFile: {error}"))?;
-    Client::builder()
+    let client = Client::builder()
         .tls_backend_preconfigured(config)
-        .dns_resolver(Arc::new(Fixed(addresses)))
-        .no_proxy()
+        .no_proxy();
+    let client = match way {
+        Way::Direct(addresses) => client.dns_resolver(Arc::new(Fixed(addresses))),
+        Way::Proxy(proxy) => {
+            let proxy = reqwest::Proxy::all(proxy).map_err(|error| error.to_string())?;
+            client.proxy(proxy)
+        }
+    };
+    client
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
@@ -261,12 +304,17 @@ async fn read(url: Url, response: Response) -> Result<Page, WebError> {
     if !page::is_readable(&media_type) {
         return Err(refused(&url, &format!("is {media_type}, not text")));
     }
+    let most = if page::is_pdf(&media_type) {
+        PDF_BODY
+    } else {
+        BODY
+    };
     let mut body = Vec::new();
     let mut cut = false;
     let mut stream = response.bytes_stream();
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|error| failed(&url, innermost(&error)))?;
-        let room = BODY - body.len();
+        let room = most - body.len();
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if chunk.len() > room {
             cut = true;

@@ -2,6 +2,7 @@
 //! characters dropped.
 
 use super::{Page, html};
+use crate::content::pdf;
 
 /// `text/html; charset=utf-8` in its parts, lower case.
 pub(super) fn media_type(header: &str) -> (String, Option<String>) {
@@ -19,6 +20,7 @@ pub(super) fn media_type(header: &str) -> (String, Option<String>) {
 /// Whether a media type is shown.
 pub(super) fn is_readable(kind: &str) -> bool {
     kind.starts_with("text/")
+        || is_pdf(kind)
         || kind.ends_with("+json")
         || kind.ends_with("+xml")
         || matches!(
@@ -35,14 +37,26 @@ pub(super) fn is_readable(kind: &str) -> bool {
         )
 }
 
-/// The text of a page. Blocking: pages can be large.
-pub(crate) fn text_of(page: &Page) -> String {
+/// Whether it is a document that has a reader of its own.
+pub(super) fn is_pdf(kind: &str) -> bool {
+    matches!(kind, "application/pdf" | "application/x-pdf")
+}
+
+/// The text of a page; why it has none. Blocking: pages can be large.
+pub(crate) fn text_of(page: &Page) -> Result<String, String> {
+    if is_pdf(&page.media_type) {
+        if page.cut {
+            return Err("it is a PDF of more than 16 MB".to_owned());
+        }
+        let pages = pdf::read(page.body.clone()).map_err(|why| format!("it is a PDF: {why}"))?;
+        return Ok(tidy(&pages.text));
+    }
     let text = decode(&page.body, page.charset.as_deref());
     let text = match page.media_type.as_str() {
         "text/html" | "application/xhtml+xml" => html::to_markdown(&text),
         _ => text,
     };
-    tidy(&text)
+    Ok(tidy(&text))
 }
 
 fn decode(bytes: &[u8], charset: Option<&str>) -> String {

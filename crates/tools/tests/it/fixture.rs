@@ -16,6 +16,8 @@ pub(crate) struct Fixture {
     pub executor: Executor,
     /// Whether the sandbox is whole.
     pub sandboxed: bool,
+    /// Tools that are not native and that everybody may call.
+    pub outside_tools: Vec<String>,
     pub context: ToolContext,
 }
 
@@ -61,6 +63,7 @@ impl Fixture {
             context: ToolContext::new(Arc::new(place), CancellationToken::new()),
             executor: Executor::new(Registry::native()),
             sandboxed: true,
+            outside_tools: Vec::new(),
             scratch,
         }
     }
@@ -104,6 +107,7 @@ impl Fixture {
             context: ToolContext::new(Arc::new(place), CancellationToken::new()),
             executor: Executor::new(Registry::native()),
             sandboxed: true,
+            outside_tools: Vec::new(),
             scratch: tempfile::tempdir().unwrap(),
         }
     }
@@ -146,7 +150,7 @@ impl Fixture {
                 home: "/home/you",
                 tainted: false,
                 known_hosts: &[],
-                outside_tools: &[],
+                outside_tools: &self.outside_tools,
                 sandboxed: self.sandboxed,
             },
         )

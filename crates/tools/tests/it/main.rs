@@ -17,3 +17,4 @@ mod reading;
 mod searching;
 mod specs;
 mod web;
+mod web_search;

@@ -34,6 +34,7 @@ fn offering(tools: Vec<ToolInfo>) -> OutsideTools {
         server: Arc::new(server),
         tools,
         goes_out: true,
+        resources: false,
     }])
 }
 
@@ -53,6 +54,13 @@ fn few_tools_are_offered_by_name_and_many_words_by_search() {
     let many = offering(many);
     assert_eq!(many.offered(false), ["FindTools", "CallTool"]);
     assert!(many.names().contains(&"mcp__tracker__tool7".to_owned()));
+    // As Notion: what is left after cutting and flattening would fit.
+    let mut notion = info("search", &"Words. ".repeat(20), true);
+    notion.input_schema["$defs"] = json!({"rich": {"description": "x".repeat(40_000)}});
+    assert_eq!(
+        offering(vec![notion]).offered(false),
+        ["FindTools", "CallTool"]
+    );
     let middle: Vec<ToolInfo> = (0..4)
         .map(|n| info(&format!("tool{n}"), &long, true))
         .collect();

@@ -1,5 +1,6 @@
 //! Grep and Glob.
 
+use butler_protocol::Role;
 use serde_json::json;
 
 use crate::fixture::Fixture;
@@ -248,4 +249,47 @@ async fn the_teams_own_folder_is_found_only_by_whoever_names_it() {
         assert!(found.contains(".codebutler/pm.md"), "{arguments}: {found}");
         assert!(!found.contains("threads/x"), "{arguments}: {found}");
     }
+}
+
+/// The Researcher looks first whether it was answered before; in a repository without
+/// research that is an answer, not a mistake.
+#[tokio::test]
+async fn a_folder_of_research_that_is_not_there_yet_is_empty() {
+    let fixture = Fixture::new();
+    for (tool, arguments) in [
+        (
+            "Glob",
+            json!({"pattern": "*", "path": ".codebutler/research"}),
+        ),
+        (
+            "Glob",
+            json!({"pattern": "*.md", "path": ".codebutler/research/"}),
+        ),
+        (
+            "Grep",
+            json!({"pattern": "local", "path": ".codebutler/research"}),
+        ),
+    ] {
+        let found = fixture
+            .call_as(Role::Researcher, tool, arguments.clone())
+            .await;
+        assert!(
+            found.ok && found.text.contains("nothing is kept yet"),
+            "{}",
+            found.text
+        );
+        let coder = fixture.call_as(Role::Coder, tool, arguments).await;
+        assert!(
+            !coder.ok && coder.text.contains("does not exist"),
+            "{}",
+            coder.text
+        );
+    }
+    let elsewhere = json!({"pattern": "*", "path": "src"});
+    assert!(
+        !fixture
+            .call_as(Role::Researcher, "Glob", elsewhere)
+            .await
+            .ok
+    );
 }

@@ -408,3 +408,70 @@ async fn an_authority_of_the_machines_file_is_believed_and_a_stranger_is_not() {
         broken.text
     );
 }
+
+/// As small as a document gets; its table of places is wrong on purpose.
+fn pdf(words: &str) -> String {
+    let page = format!("BT /F1 12 Tf ({words}) Tj ET");
+    format!(
+        "%PDF-1.4\n1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n\
+         2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj\n\
+         3 0 obj <</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>> endobj\n\
+         4 0 obj <</Length {}>> stream\n{page}\nendstream endobj\n\
+         5 0 obj <</Type/Font/Subtype/Type1/BaseFont/Courier>> endobj\n\
+         xref\n0 0\ntrailer <</Root 1 0 R/Size 6>>\nstartxref\n0\n%%EOF\n",
+        page.len()
+    )
+}
+
+#[tokio::test]
+async fn a_pdf_is_read_as_text_and_a_page_is_asked_for_once() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&reads);
+    let kind = || [(header::CONTENT_TYPE, "application/pdf")];
+    let app = Router::new()
+        .route(
+            "/long",
+            get(move || {
+                counted.fetch_add(1, Ordering::Relaxed);
+                async { "line\n".repeat(1_000) }
+            }),
+        )
+        .route(
+            "/bill.pdf",
+            get(move || async move { (kind(), pdf("Invoice 42")) }),
+        )
+        .route(
+            "/torn.pdf",
+            get(move || async move { (kind(), "%PDF-1.4 torn") }),
+        );
+    let address = serve(app).await;
+    let lookup: Lookup = Arc::new(move |_, _| Box::pin(async move { Ok(vec![address]) }));
+    let web = Web::default().with_lookup(lookup);
+    let web = web.with_opened([format!("docs.example:{}", address.port())]);
+    let mut fixture = Fixture::new();
+    fixture.executor = Executor::new(Registry::native_with(web));
+    let fetch = async |path: &str, offset: u32| {
+        let url = format!("http://docs.example:{}{path}", address.port());
+        let arguments = json!({"url": url, "offset": offset});
+        fixture
+            .call_as(Role::Researcher, "WebFetch", arguments)
+            .await
+    };
+    let bill = fetch("/bill.pdf", 1).await;
+    assert!(bill.ok && bill.text.contains("Invoice 42"), "{}", bill.text);
+    let torn = fetch("/torn.pdf", 1).await;
+    assert!(
+        !torn.ok && torn.text.contains("it is a PDF"),
+        "{}",
+        torn.text
+    );
+    for offset in [1, 401, 801] {
+        let part = fetch("/long", offset).await;
+        assert!(
+            part.text.contains(&format!("lines {offset}-")),
+            "{}",
+            part.text
+        );
+    }
+    assert_eq!(reads.load(Ordering::Relaxed), 1);
+}

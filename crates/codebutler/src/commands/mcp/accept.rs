@@ -26,12 +26,13 @@ pub(super) fn accept(
     })?;
     match mcp::accepted(settings, name, entry) {
         Some(before) => match before.changed_to(&now) {
-            None => {
+            None if before.resources == now.resources => {
                 ui.line(format_args!(
                     "`{name}` is accepted already, and did not change"
                 ))?;
                 return Ok(Exit::Done);
             }
+            None => ui.note("  now with texts to read"),
             Some(diff) => ui.note(diff),
         },
         None => look::show_tools(&now, ui),

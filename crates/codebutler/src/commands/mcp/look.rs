@@ -151,4 +151,7 @@ pub(super) fn show_tools(accepted: &Accepted, ui: &Ui) {
         let kind = if tool.read_only { " (read-only)" } else { "" };
         ui.note(format_args!("  {}{kind}: {line}", visible(&tool.name)));
     }
+    if accepted.resources {
+        ui.note("  resources (read-only): lists and reads the texts that the server has");
+    }
 }

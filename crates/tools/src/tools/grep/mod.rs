@@ -11,7 +11,7 @@ use engine::{Engine, Findings};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{blocking, failed, folder, glob::Filter, in_scope, reading_place};
+use super::{blocking, folder, glob::Filter, in_scope, not_there, reading_place};
 use crate::{
     PlaceError, Tool, ToolContext,
     walk::{self, Team},
@@ -71,7 +71,7 @@ impl Grep {
         let (context, scope) = (context.clone(), permit.scope());
         blocking(move || match search(&context, scope, &input) {
             Ok(found) => shown::shown(&found, &input, context.room()),
-            Err(Failed::Place(error)) => failed(&error),
+            Err(Failed::Place(error)) => not_there(&error, scope),
             Err(Failed::Pattern(text)) => ToolOutcome::error(text),
         })
         .await

@@ -14,6 +14,7 @@ use butler_playbook::Profile;
 use butler_policy::{Overrides, Redactor};
 use butler_protocol::{Role, Secret, Usd};
 use butler_sandbox::Sandbox;
+use butler_tools::OutsideTools;
 use butler_turn::{Limits, Models};
 use futures_util::FutureExt;
 use url::Url;
@@ -94,10 +95,10 @@ impl Plan {
         };
         let allowed = &mut overrides.tool_overrides.bash.safe;
         allowed.extend(args.allow.iter().cloned());
-        let outside = self.settings.as_ref().map(|settings| {
-            let servers = wiring::mcp::ServerPool::default();
-            servers.tools(settings, role)
-        });
+        let outside = match &self.settings {
+            Some(settings) => wiring::mcp::ServerPool::default().tools_alone(settings, role),
+            None => OutsideTools::default().with_search(wiring::search::engine(&self.machine, &[])),
+        };
         let repo = self.settings.as_ref().map(|settings| &settings.repo);
         let turns = repo.map_or_else(
             || butler_config::Limits::default().max_turns.of(role),
@@ -123,7 +124,8 @@ impl Plan {
                 home: self.home,
                 client,
                 overrides,
-                outside: outside.unwrap_or_default(),
+                outside,
+                redactor: Arc::new(redactor.clone()),
                 clock: process::system_clock(),
                 sandbox: self.sandbox,
             }),

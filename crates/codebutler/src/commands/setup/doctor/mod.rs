@@ -13,6 +13,7 @@ mod mcp;
 mod models;
 mod network;
 mod sandbox;
+mod search;
 mod slack;
 
 use std::{env, path::PathBuf};
@@ -71,6 +72,7 @@ const PROBES: &[Probe] = &[
     models::examine,
     sandbox::examine,
     mcp::examine,
+    search::examine,
     commands::examine,
     network::examine,
     clock::examine,
