@@ -9,5 +9,6 @@ pub(crate) mod pruning;
 pub(crate) mod pull_news;
 pub(crate) mod pull_watch;
 pub(crate) mod rules_in_force;
+pub(crate) mod servers;
 pub(crate) mod stories;
 pub(crate) mod tree;

@@ -28,7 +28,7 @@ use crate::{
     hub::app::App,
     identity::{Agent, Identity},
     log::{self, Happening, notice::Notice},
-    presence::activity,
+    presence::{self, activity},
     store::db::Db,
     views::{board, pulls, threads},
     web_api,
@@ -51,6 +51,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/agent/v1/decisions/{request}", get(decision))
         .route("/agent/v1/bodies/{hash}", get(get_body).put(put_body))
         .merge(runs::routes())
+        .merge(presence::servers::routes())
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
@@ -62,6 +63,11 @@ pub(crate) struct Caller {
 
 impl Caller {
     /// Who calls, by the token.
+    pub(crate) fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// In which role.
     pub(crate) fn role(&self) -> Role {
         self.agent.role
     }

@@ -2,6 +2,7 @@
 //! at work where its last word says so.
 
 pub(crate) mod activity;
+pub(crate) mod servers;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,6 +13,7 @@ use butler_protocol::{Role, ThreadId};
 use rusqlite::params;
 use serde::Serialize;
 
+use self::servers::Servers;
 use crate::{
     error::Trouble,
     hub::app::App,
@@ -19,19 +21,22 @@ use crate::{
     store::db::Db,
 };
 
-/// Open sockets per agent.
+/// Open sockets per agent, and how its servers stand.
 #[derive(Default)]
-pub(crate) struct Presence(Mutex<HashMap<AgentKey, u32>>);
+pub(crate) struct Presence {
+    open: Mutex<HashMap<AgentKey, u32>>,
+    pub(crate) servers: Servers,
+}
 
 impl Presence {
     /// The agents that are connected now.
     pub(crate) fn online(&self) -> HashSet<AgentKey> {
-        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.keys().copied().collect()
     }
 
     fn change(&self, agent: AgentKey, comes: bool) {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(agent).or_default();
         if comes {
             *count += 1;

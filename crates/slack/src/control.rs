@@ -6,7 +6,7 @@ use std::time::Duration;
 use butler_protocol::{
     Activity, BodyRef, DecisionView, LogBatch, PlanSummary, PullNews, RecordBatch, RequestId,
     Reservation, ReserveAnswer, ReserveId, RoleEntry, RunChange, RunReport, RunView, Secret,
-    Settlement, Sha256Hex, ThreadId, ThreadSummary,
+    ServerStatus, Settlement, Sha256Hex, ThreadId, ThreadSummary,
 };
 use reqwest::Response;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -55,6 +55,14 @@ impl Control {
     /// A refusal or no answer.
     pub async fn activity(&self, activity: &Activity) -> Result<(), SlackError> {
         self.post::<Value>("activity", activity).await.map(drop)
+    }
+
+    /// How the role's MCP servers stand, for the page.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn servers(&self, servers: &[ServerStatus]) -> Result<(), SlackError> {
+        self.post::<Value>("servers", &servers).await.map(drop)
     }
 
     /// Brings log lines for the page. They are lost when the hub is away.

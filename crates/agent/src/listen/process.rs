@@ -32,7 +32,9 @@ use crate::{
         slots::Slots,
         workers::Workers,
     },
-    upkeep::{garbage, playbook_cache::PlaybookCache, pull_watch, rules_in_force::RulesInForce},
+    upkeep::{
+        garbage, playbook_cache::PlaybookCache, pull_watch, rules_in_force::RulesInForce, servers,
+    },
 };
 
 /// Mail of the runtime itself that waits to be delivered.
@@ -90,6 +92,7 @@ fn listen<'a>(
             let going = runner::keep_going(Arc::clone(&agent), letters, life.child_token());
             tokio::spawn(going)
         });
+        let telling = tokio::spawn(servers::tell(Arc::clone(&agent), life.child_token()));
         let mut leave_by = None;
         loop {
             let leaving = agent.is_leaving();
@@ -138,7 +141,12 @@ fn listen<'a>(
         life.cancel();
         agent.preparations.end().await;
         agent.rules().outside.end().await;
-        for beside in tidying.into_iter().chain(watching).chain(developing) {
+        for beside in [telling]
+            .into_iter()
+            .chain(tidying)
+            .chain(watching)
+            .chain(developing)
+        {
             beside.abort();
             let _ = beside.await;
         }

@@ -132,6 +132,7 @@ pub(super) async fn stop(
         thread: Some(root.clone()),
         text: "stop".to_owned(),
         uploads: Vec::new(),
+        only_words: false,
         base: String::new(),
     };
     person_actions::say(&app, person, form).await?;

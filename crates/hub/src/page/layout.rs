@@ -20,6 +20,7 @@ pub(super) enum Here<'a> {
     Channel(&'a ChannelId),
     Board,
     Agents,
+    Servers,
     Cost,
 }
 
@@ -31,6 +32,7 @@ impl Here<'_> {
             Here::Channel(id) => format!("/c/{id}"),
             Here::Board => "/board".to_owned(),
             Here::Agents => "/agents".to_owned(),
+            Here::Servers => "/servers".to_owned(),
             Here::Cost => "/cost".to_owned(),
         }
     }
@@ -47,6 +49,8 @@ pub(super) struct Around {
     pub(super) version: String,
     /// The workspace in Slack, when it is behind the hub: people write there.
     pub(super) slack: Option<String>,
+    /// Whether somebody has MCP servers.
+    pub(super) has_servers: bool,
 }
 
 /// Where the parts of a page come from when something changed.
@@ -141,6 +145,7 @@ pub(super) fn nav(at: &str, around: &Around) -> Markup {
             ul.views {
                 (entry("/board", "Board", 0, ""))
                 (entry("/agents", "Agents", 0, ""))
+                @if around.has_servers { (entry("/servers", "Tool servers", 0, "")) }
                 (entry("/cost", "Cost", 0, ""))
                 // On a phone there is no room for the field.
                 li.narrow-only { a href="/search" aria-current=[(at == "/search").then_some("page")] { "Search" } }

@@ -39,12 +39,14 @@ pub(super) struct Reader {
     slack: Option<String>,
     port: u16,
     rules: Rules,
+    has_servers: bool,
 }
 
 impl Reader {
     pub(super) fn new(app: &App, person: Person) -> Self {
         Self {
             person,
+            has_servers: !app.presence.servers.of(&app.presence.online()).is_empty(),
             online: app.presence.online(),
             version: app.version.clone(),
             slack: app.relay.as_ref().map(|relay| relay.workspace().to_owned()),
@@ -82,6 +84,7 @@ impl Reader {
             person: self.person,
             version: self.version,
             slack: self.slack,
+            has_servers: self.has_servers,
         })
     }
 }

@@ -69,6 +69,7 @@ impl Filled {
             _ => Map::new(),
         };
         Ok(Press {
+            sha256: None,
             action_id,
             block_id: Some(block_id),
             fields,

@@ -10,6 +10,7 @@ pub(crate) mod needs;
 pub(crate) mod overviews;
 pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod servers;
 pub(crate) mod thread;
 pub(crate) mod timeline;
 pub(crate) mod welcome;

@@ -27,6 +27,8 @@ struct Fields {
     text: String,
     #[serde(default)]
     thread_ts: Option<String>,
+    #[serde(default)]
+    only_words: bool,
     #[serde(skip)]
     uploads: Vec<Upload>,
 }
@@ -94,6 +96,7 @@ pub(crate) async fn read(
         thread,
         text: fields.text,
         uploads: fields.uploads,
+        only_words: fields.only_words,
         base: format!("http://{host}"),
     })
 }
@@ -119,6 +122,7 @@ fn set(fields: &mut Fields, name: &str, value: String) {
         "channel" => fields.channel = Some(value),
         "text" => fields.text = value,
         "thread_ts" => fields.thread_ts = Some(value),
+        "only_words" => fields.only_words = value == "true",
         _ => {}
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod words;
 
 use std::sync::Arc;
 
+use butler_policy::is_stop;
 use butler_protocol::{
     ActionId, ChannelId, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
 };
@@ -38,6 +39,8 @@ pub(crate) struct MessageForm {
     pub(crate) thread: Option<MessageTs>,
     pub(crate) text: String,
     pub(crate) uploads: Vec<Upload>,
+    /// Whether it is for people and roles to read and answers no card, whatever it says.
+    pub(crate) only_words: bool,
     /// How the caller reaches us, for the addresses of files.
     pub(crate) base: String,
 }
@@ -88,8 +91,14 @@ pub(crate) async fn say(
                 ts: None,
                 text: &text,
             };
-            draft.stamp = words::kind_of(tx, &rules, &words, &UserId::new(BOT_USER))?;
+            let bot = UserId::new(BOT_USER);
+            draft.stamp = match form.only_words {
+                true if is_stop(&text, Some(&bot)) => StampKind::Stop,
+                true => StampKind::Message,
+                false => words::kind_of(tx, &rules, &words, &bot)?,
+            };
             if draft.stamp == StampKind::Message
+                && !form.only_words
                 && let Some(act) = thread_actions::meant(tx.db(), &words)?
             {
                 draft.stamp = StampKind::Act;
@@ -97,7 +106,9 @@ pub(crate) async fn say(
                 draft.to = vec![act.role()];
             }
             let said = message::write(tx, draft)?;
-            words::apply(tx, &rules, &words, &repo)?;
+            if !form.only_words {
+                words::apply(tx, &rules, &words, &repo)?;
+            }
             if said.1["text"]
                 .as_str()
                 .is_some_and(|text| text.contains(MENTION))
@@ -194,6 +205,9 @@ pub(crate) struct Press {
     /// The state of all inputs, as Slack sends it under `state.values`.
     #[serde(default)]
     pub(crate) state: Option<Value>,
+    /// The hash of the card that was seen: one of another content is not decided.
+    #[serde(default)]
+    pub(crate) sha256: Option<String>,
     /// What was chosen or typed, in Slack's own fields of the action.
     #[serde(flatten)]
     pub(crate) fields: Map<String, Value>,
@@ -229,6 +243,11 @@ pub(crate) async fn press(
                 let Ok(action) = press.action_id.parse() else {
                     return refuse(Refusal::UnknownAction);
                 };
+                let card = decide::on_message(tx.db(), &channel, &ts)?;
+                let shown = card.map(|card| card.asked.sha256.to_string());
+                if press.sha256.is_some() && press.sha256 != shown {
+                    return refuse(Refusal::NotTheCard);
+                }
                 let click = Click {
                     channel,
                     message: ts,

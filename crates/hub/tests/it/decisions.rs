@@ -415,3 +415,30 @@ async fn a_request_is_bound_to_one_card() {
     let refused = world.web(Role::Coder).post(&post).await.unwrap_err();
     assert_eq!(refused.code(), Some("request_taken"));
 }
+
+#[tokio::test]
+async fn another_hash_than_the_cards_decides_nothing_and_neither_do_words_that_are_only_words() {
+    let world = World::start().await;
+    let root = world.say("build it", None).await;
+    let card = ask(&world, &root, "plan01", DecisionKind::Plan, "1. do it").await;
+    let request = RequestId::new("plan01");
+    for text in ["approve plan01", "yes", "archive"] {
+        let said = json!({"channel": world.channel(), "thread_ts": root, "text": text,
+            "only_words": true});
+        let (status, answer) = world.person(&world.ana, "v1/messages", &said).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+    let mut press = click(&world, &card.ts, "cb:plan01:approve");
+    press["sha256"] = json!(subject(DecisionKind::Plan, "2. do more").sha256());
+    let (status, answer) = world.person(&world.ana, "v1/actions", &press).await;
+    assert_eq!(
+        (status, answer["error"].as_str()),
+        (400, Some("not_the_card"))
+    );
+    let control = world.control(Role::Coder);
+    assert_eq!(control.decision(&request).await.unwrap().decided, None);
+    press["sha256"] = json!(subject(DecisionKind::Plan, "1. do it").sha256());
+    let (status, answer) = world.person(&world.ana, "v1/actions", &press).await;
+    assert_eq!(status, 200, "{answer}");
+    assert!(control.decision(&request).await.unwrap().decided.is_some());
+}

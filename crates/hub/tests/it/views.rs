@@ -3,8 +3,8 @@
 use butler_protocol::{
     BranchName, CallId, CommitSha, CrashClass, DecisionKind, Entry, HandOver, HandOverTag, Idem,
     MessageTs, PostTag, PrNumber, PullNews, PullStatus, Record, RecordBatch, Reservation,
-    ReserveId, Role, Settlement, Sha256Hex, TokenUsage, ToolCall, ToolOutcome, TreeHash, Usd,
-    Verdict,
+    ReserveId, Role, ServerState, ServerStatus, Settlement, Sha256Hex, TokenUsage, ToolCall,
+    ToolOutcome, TreeHash, Usd, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -303,4 +303,52 @@ async fn the_agents_page_shows_everybody() {
     assert_eq!(shown.matches("class=\"state ready\"").count(), 1, "{shown}");
     assert!(shown.contains("data-log=\"/v1/log\""));
     drop(lead);
+}
+
+#[tokio::test]
+async fn the_page_shows_servers_of_agents_that_are_there_and_no_secret_in_their_errors() {
+    let world = World::start().await;
+    let browser = Browser::login(&world).await;
+    assert!(
+        !browser.get("needs").await.contains("/servers"),
+        "nobody has one"
+    );
+    let coder = world.socket(Role::Coder).await;
+    let status = ServerStatus {
+        name: "tracker".to_owned(),
+        state: ServerState::Failed,
+        tools: 24,
+        tokens: 20_000,
+        listed: false,
+        error: Some(format!("it ended\u{1b}[31m after writing: <b>{}", secret())),
+    };
+    let control = world.control(Role::Coder);
+    control.servers(std::slice::from_ref(&status)).await.unwrap();
+    let shown = browser.get("servers").await;
+    for part in [
+        "tracker",
+        "failed",
+        "24 tools",
+        "looked for when needed",
+        "\\u{1b}[31m",
+        "&lt;b&gt;",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains(&secret()), "{shown}");
+    assert!(browser.get("needs").await.contains("href=\"/servers\""));
+    let running = ServerStatus {
+        state: ServerState::Running,
+        listed: true,
+        error: None,
+        ..status
+    };
+    control.servers(&[running]).await.unwrap();
+    let live = browser.get("servers/live").await;
+    assert!(
+        live.contains("running") && live.contains("in every request"),
+        "{live}"
+    );
+    assert!(!live.contains("went wrong"), "{live}");
+    drop(coder);
 }

@@ -19,7 +19,7 @@ use crate::page::{
         agents,
         board::{self, BoardView},
         changes::{self, ChangesView},
-        cost, needs, search,
+        cost, needs, search, servers,
         timeline::{self, TimelineView},
     },
     visitor,
@@ -52,6 +52,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/board/live", get(board_live))
         .route("/agents", get(agents))
         .route("/agents/live", get(agents_live))
+        .route("/servers", get(servers))
+        .route("/servers/live", get(servers_live))
         .route("/cost", get(cost))
         .route("/cost/live", get(cost_live))
         .route("/c/{channel}/{ts}/timeline", get(timeline))
@@ -141,6 +143,18 @@ async fn agents_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
         .store
         .read(move |db| presence::team(db, None, reader.online(), db.now_ms()));
     Ok(agents::parts(&look.await?))
+}
+
+async fn servers(State(app): State<Arc<App>>, seen: Seen) -> Shown {
+    let around = around(&app, visitor(seen)?).await?;
+    let all = app.presence.servers.of(&app.presence.online());
+    Ok(servers::page(&all, &around))
+}
+
+async fn servers_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
+    visitor(seen)?;
+    let all = app.presence.servers.of(&app.presence.online());
+    Ok(servers::parts(&all))
 }
 
 async fn bill_of(

@@ -111,6 +111,7 @@ async fn finish(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
 
 fn press_of(element: &Value, action: &BlockAction) -> Press {
     Press {
+        sha256: None,
         action_id: action.action_id.clone(),
         block_id: element["block_id"].as_str().map(str::to_owned),
         state: given_state(&action.state),

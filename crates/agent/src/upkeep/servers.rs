@@ -1,0 +1,44 @@
+//! Tells the hub how the role's MCP servers stand, so that the page can show it. What
+//! cannot be told is told later; the work does not depend on it.
+
+use std::{sync::Arc, time::Duration};
+
+use butler_protocol::{ServerState, ServerStatus};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+
+/// Between two looks: at servers that run, at those that rest, and where there are none
+/// until the rules change.
+const LOOK: Duration = Duration::from_secs(3);
+const GLANCE: Duration = Duration::from_secs(10);
+const SELDOM: Duration = Duration::from_secs(60);
+/// A hub that was started anew knows nothing.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// Tells it when it changed, and now and then; a role without servers says nothing.
+pub(crate) async fn tell(agent: Arc<Agent>, cancel: CancellationToken) {
+    let mut told: Vec<ServerStatus> = Vec::new();
+    let mut due = Instant::now();
+    loop {
+        let now = agent.rules().outside.statuses();
+        let pause = match now.iter().all(|one| one.state == ServerState::Resting) {
+            _ if now.is_empty() => SELDOM,
+            true => GLANCE,
+            false => LOOK,
+        };
+        let silent = now.is_empty() && told.is_empty();
+        if !silent && (now != told || Instant::now() >= due) {
+            match agent.poster.control.servers(&now).await {
+                Ok(()) => told = now,
+                Err(error) => tracing::debug!(%error, "how the servers stand is not told"),
+            }
+            due = Instant::now() + AGAIN;
+        }
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
