@@ -38,29 +38,38 @@ struct Run {
     script: Duration,
 }
 
-struct Place {
-    binary: PathBuf,
-    scratch: tempfile::TempDir,
+pub(crate) struct Place {
+    pub binary: PathBuf,
+    pub scratch: tempfile::TempDir,
 }
 
 impl Place {
+    pub(crate) fn new(binary: &Path) -> Result<Self> {
+        Ok(Self {
+            binary: binary.to_owned(),
+            scratch: tempfile::Builder::new()
+                .prefix("codebutler-bench-")
+                .tempdir()?,
+        })
+    }
+
     fn folder(&self) -> PathBuf {
         self.scratch.path().join("work")
     }
 
-    fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.scratch.path().join("home")
     }
 }
 
 /// A model server as a process of its own; ended when dropped.
-struct Model {
+pub(crate) struct Model {
     child: Child,
-    url: String,
+    pub url: String,
 }
 
 impl Model {
-    fn start(place: &Place, turns: usize) -> Result<Self> {
+    pub(crate) fn start(place: &Place, turns: usize) -> Result<Self> {
         let file = place.scratch.path().join(format!("{turns}.yaml"));
         std::fs::write(&file, scenario::of(turns))?;
         let mut child = Command::new(&place.binary)
@@ -86,12 +95,7 @@ impl Drop for Model {
 }
 
 pub(crate) fn measure(binary: &Path) -> Result<Report> {
-    let place = Place {
-        binary: binary.to_owned(),
-        scratch: tempfile::Builder::new()
-            .prefix("codebutler-bench-")
-            .tempdir()?,
-    };
+    let place = Place::new(binary)?;
     std::fs::create_dir(place.folder())?;
     let (start, first, more) = starts(&place)?;
     let floor = floor::serve(ANSWER)?;

@@ -37,7 +37,7 @@ Usage: cargo xtask <verb>
   nightly        every test at its full size, and the ones that take minutes
   lint           formatting, lints and licences
   facts          build the release binary and measure what the README says about it
-  bench [name]   build the release binary and run a bench of bench/, or all: turns, idle
+  bench [name]   build the release binary and run a bench of bench/, or all: turns, idle, servers
   dist           build the packages: archive, .deb, checksums, in target/dist
   dist --binary FILE
                  package a binary that is already built

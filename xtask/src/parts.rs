@@ -108,15 +108,18 @@ pub(crate) const PARTS: &[Part] = &[
         ]],
     },
     Part {
-        name: "MCP servers of npm and PyPI",
-        needed_by: &["crates/mcp/tests/real"],
+        name: "MCP servers, SDKs and inspector of npm and PyPI",
+        needed_by: &[
+            "crates/mcp/tests/real",
+            "crates/codebutler/tests/it/serving",
+        ],
         found: &[
             "test",
             "-x",
             "{parts}/mcp/venv/bin/mcp-server-git",
             "-a",
             "-e",
-            "{parts}/mcp/node_modules/.bin/mcp-server-everything",
+            "{parts}/mcp/node_modules/.bin/mcp-inspector",
         ],
         install: &[&["sh", "crates/mcp/tests/real/setup.sh", "{parts}/mcp"]],
     },

@@ -85,6 +85,12 @@ impl CliError {
         text
     }
 
+    /// The same with what to do about it.
+    pub(crate) fn plain_with_hints(&self) -> String {
+        let said = std::iter::once(self.plain()).chain(self.hints.iter().cloned());
+        said.collect::<Vec<_>>().join("; ")
+    }
+
     /// Whose turn it is.
     pub(crate) fn kind(&self) -> Kind {
         self.kind

@@ -90,6 +90,50 @@ impl Person {
         ts.parse().map_err(CliError::internal)
     }
 
+    /// Says something that answers no card, whatever its words are: in a thread, or as
+    /// the beginning of one.
+    pub(crate) async fn say_words(
+        &self,
+        thread: Option<&MessageTs>,
+        text: &str,
+    ) -> Result<MessageTs, CliError> {
+        let body = json!({"channel": self.channel, "thread_ts": thread, "text": text,
+            "only_words": true});
+        let answer = self.post("v1/messages", &body).await?;
+        let ts = answer["ts"].as_str().unwrap_or_default();
+        ts.parse().map_err(CliError::internal)
+    }
+
+    /// Presses a button of a card whose content has this hash; of another content it
+    /// is refused.
+    pub(crate) async fn decide(
+        &self,
+        message: &str,
+        action: &str,
+        sha256: &str,
+    ) -> Result<(), CliError> {
+        let body = json!({"channel": self.channel, "ts": message, "action_id": action,
+            "sha256": sha256});
+        self.post("v1/actions", &body).await.map(drop)
+    }
+
+    /// What waits for the person, in the repo's channel.
+    pub(crate) async fn needs(&self) -> Result<Vec<Value>, CliError> {
+        let request = self.client.get(self.url("v1/needs")?);
+        let mut answer = answer(request.bearer_auth(self.token.expose())).await?;
+        let mut needs = match answer["needs"].take() {
+            Value::Array(needs) => needs,
+            _ => Vec::new(),
+        };
+        needs.retain(|need| need["thread"]["channel"] == self.channel.as_str());
+        Ok(needs)
+    }
+
+    /// Where a thread is on the page.
+    pub(crate) fn page_of(&self, root: &MessageTs) -> Result<Url, CliError> {
+        self.url(&format!("c/{}/{root}", self.channel))
+    }
+
     /// The messages that began a thread, the newest first.
     pub(crate) async fn roots(&self) -> Result<Vec<Value>, CliError> {
         let url = self.url(&format!("v1/channels/{}/messages", self.channel))?;

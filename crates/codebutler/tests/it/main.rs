@@ -78,6 +78,7 @@ mod scratch;
 mod second_thoughts;
 mod second_worktree;
 mod services;
+mod serving;
 mod silence;
 mod skills;
 mod slack;

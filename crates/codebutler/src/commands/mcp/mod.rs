@@ -4,6 +4,7 @@
 mod accept;
 mod change;
 mod look;
+mod serve;
 
 use std::{env, path::PathBuf, sync::Arc};
 
@@ -70,6 +71,12 @@ enum Verb {
         /// The file, as in ~/.claude.json or .vscode/mcp.json
         file: PathBuf,
     },
+    /// Serve the team to other agents and editors, over the standard input and output
+    Serve {
+        /// Offer no tool that answers cards: whoever is served asks and reads, and a person decides
+        #[arg(long)]
+        no_cards: bool,
+    },
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
@@ -86,6 +93,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         Verb::Add(add) => change::add(&settings, add, ui),
         Verb::Remove { name } => change::remove(&settings, name, ui),
         Verb::Import { file } => change::import(&settings, file, ui),
+        Verb::Serve { no_cards } => serve::serve(settings, !no_cards, ui),
     }
 }
 

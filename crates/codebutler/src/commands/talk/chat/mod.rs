@@ -129,7 +129,11 @@ async fn list(person: &Person, as_json: bool, ui: &Ui) -> Result<Exit, CliError>
 }
 
 /// The thread that was meant, also one that nobody but the hub has heard of.
-async fn thread(person: &Person, settings: &Settings, name: &str) -> Result<MessageTs, CliError> {
+pub(crate) async fn thread(
+    person: &Person,
+    settings: &Settings,
+    name: &str,
+) -> Result<MessageTs, CliError> {
     let roots = person.roots().await?;
     let heard_of = roots.iter().filter_map(|root| id(person, root));
     let own = Threads::in_folder(&settings.root.join(FOLDER).join("threads"))?;
