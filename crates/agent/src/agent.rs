@@ -4,11 +4,12 @@
 use std::{env, path::PathBuf, sync::Arc};
 
 use butler_model::ModelClient;
-use butler_playbook::{Overview, Playbook};
+use butler_playbook::{Overview, Playbook, learnings_in};
 use butler_policy::{Right, right};
 use butler_protocol::{Epoch, Role, ThreadId, UserId};
 use butler_repo::{Forge, Repo};
 use butler_sandbox::Sandbox;
+use tokio::sync::Notify;
 
 use crate::{
     AgentConfig, Rules,
@@ -16,7 +17,7 @@ use crate::{
     listen::pause::Pause,
     tell::poster::Poster,
     thread::{prepare::Preparations, slots::Slots},
-    upkeep::{playbook_cache::PlaybookCache, rules_in_force::RulesInForce, stories::Trials},
+    upkeep::{playbook_cache::PlaybookCache, rules_in_force::RulesInForce, trials::Trials},
 };
 
 /// One agent process.
@@ -51,6 +52,8 @@ pub(crate) struct Agent {
     pub preparations: Preparations,
     /// Runs over the roadmap.
     pub develop: Develop,
+    /// Something was merged: what learnings are worth is counted again.
+    pub merged: Notify,
 }
 
 impl Agent {
@@ -123,8 +126,13 @@ impl Agent {
     /// The prompt for the next activation, for a thread that is about `task`.
     pub(crate) async fn prompt(&self, task: &str, thread: &ThreadId) -> String {
         let (rules, playbook) = (self.rules(), self.playbook().await);
-        let out = Trials::read(&self.threads()).left_out(thread);
-        let mut prompt = playbook.prompt(self.role(), rules.models.profile, task, &out);
+        let made = |out: &[String]| playbook.prompt(self.role(), rules.models.profile, task, out);
+        let mut prompt = made(&[]);
+        let given = learnings_in(&prompt).into_iter().map(|(id, _)| id);
+        let out = Trials::draw(&self.threads(), thread, &given.collect::<Vec<_>>());
+        if !out.is_empty() {
+            prompt = made(&out);
+        }
         prompt.extend(rules.language.iter().map(|line| format!("\n\n{line}")));
         // Whoever keeps findings is told which of them to look up again.
         let keeps = right(self.role(), "SaveResearch") != Right::No;

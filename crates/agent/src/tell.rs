@@ -3,10 +3,10 @@
 pub(crate) mod bill;
 pub(crate) mod change;
 pub(crate) mod checklist;
-pub(crate) mod decision_log;
 pub(crate) mod forge_text;
 pub(crate) mod hub_updates;
 pub(crate) mod joining;
+pub(crate) mod kept_views;
 pub(crate) mod offers;
 pub(crate) mod plan_changes;
 pub(crate) mod poster;

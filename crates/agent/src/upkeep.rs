@@ -12,3 +12,4 @@ pub(crate) mod rules_in_force;
 pub(crate) mod servers;
 pub(crate) mod stories;
 pub(crate) mod tree;
+pub(crate) mod trials;

@@ -2,6 +2,7 @@
 //! and epoch on every call; every call is idempotent by the id in it.
 
 pub(crate) mod live_log;
+mod memory;
 mod runs;
 
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/agent/v1/pulls", get(pulls).post(pull))
         .route("/agent/v1/decisions/{request}", get(decision))
         .route("/agent/v1/bodies/{hash}", get(get_body).put(put_body))
+        .merge(memory::routes())
         .merge(runs::routes())
         .merge(presence::servers::routes())
         .layer(DefaultBodyLimit::max(BODY_LIMIT))

@@ -2,6 +2,7 @@
 
 pub(crate) mod bill;
 pub(crate) mod board;
+pub(crate) mod memory;
 pub(crate) mod needs;
 pub(crate) mod overview;
 pub(crate) mod pulls;

@@ -68,10 +68,22 @@ impl ThreadDir {
         self.root.join("conversations").join(name)
     }
 
-    /// What the role chose, and why.
+    /// What was chosen in the log at this path, and why.
     #[must_use]
-    pub fn decisions(&self, role: Role) -> PathBuf {
-        self.root.join(format!("decisions/{role}.jsonl"))
+    pub fn decisions(&self, log: &Path) -> PathBuf {
+        self.beside(log, "decisions")
+    }
+
+    /// Every call to a model in the log at this path.
+    #[must_use]
+    pub fn usage(&self, log: &Path) -> PathBuf {
+        self.beside(log, "usage")
+    }
+
+    /// Each log has a file of its own there, so that each has one writer.
+    fn beside(&self, log: &Path, folder: &str) -> PathBuf {
+        let name = log.file_name().unwrap_or_default();
+        self.root.join(folder).join(name)
     }
 
     /// What a session of one agent without a hub is about.

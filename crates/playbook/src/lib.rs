@@ -43,7 +43,7 @@ pub(crate) use memory::Entry;
 pub use memory::learning::Learning;
 pub use memory::map::{ProjectMap, all_lines, map_in, with_map};
 pub use memory::prune::{Evidence, Pruning, ThreadUse, idle_threads, learnings_in};
-pub use memory::worth::{Difference, ThreadStory, Worth};
+pub use memory::worth::{ThreadStory, Worth};
 pub use memory::{FILE_BUDGET_TOKENS, Memory, MemoryError};
 pub use problem::Problem;
 pub use prompt::{Extras, Profile, RepoRules, Sources, prompt, prompt_with};

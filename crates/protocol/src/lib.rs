@@ -27,6 +27,7 @@ mod text;
 mod tool;
 
 pub use clock::Clock;
+pub use control::learning_figures::{Difference, LearningFigures};
 pub use control::refusal::Refusal;
 pub use control::{
     Activity, ActivityState, BodyRef, BudgetRefusal, CallLimit, DecisionView, Epoch, PlanSummary,

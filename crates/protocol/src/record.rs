@@ -178,6 +178,15 @@ pub enum Record {
         /// How many.
         news: u32,
     },
+    /// A choice that no other line stands for, for the decision log.
+    Chose {
+        /// About what: `stuck`, `answer`, `plan deviation`.
+        about: String,
+        /// What.
+        what: String,
+        /// Why.
+        why: String,
+    },
     /// The thread waits for its turn and was told so.
     Queued {
         /// The message that says so.

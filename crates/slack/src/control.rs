@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use butler_protocol::{
-    Activity, BodyRef, DecisionView, LogBatch, PlanSummary, PullNews, RecordBatch, RequestId,
-    Reservation, ReserveAnswer, ReserveId, RoleEntry, RunChange, RunReport, RunView, Secret,
-    ServerStatus, Settlement, Sha256Hex, ThreadId, ThreadSummary,
+    Activity, BodyRef, DecisionView, LearningFigures, LogBatch, PlanSummary, PullNews, RecordBatch,
+    RequestId, Reservation, ReserveAnswer, ReserveId, RoleEntry, RunChange, RunReport, RunView,
+    Secret, ServerStatus, Settlement, Sha256Hex, ThreadId, ThreadSummary,
 };
 use reqwest::Response;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -136,6 +136,14 @@ impl Control {
     /// A refusal or no answer.
     pub async fn plans(&self) -> Result<Vec<PlanSummary>, SlackError> {
         self.get("agent/v1/plans").await
+    }
+
+    /// Says what the team's learnings are worth.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn tell_memory(&self, figures: &[LearningFigures]) -> Result<(), SlackError> {
+        self.post::<Value>("memory", &figures).await.map(drop)
     }
 
     /// The newest threads of the repo.

@@ -120,7 +120,6 @@ impl Machine {
 
     pub(crate) fn switch(&mut self, model: String, why: &str, out: &mut Out) {
         out.push(Effect::Chose {
-            about: "model",
             what: format!("{model} answers from here on"),
             why: why.to_owned(),
         });

@@ -81,10 +81,8 @@ pub enum Effect {
         /// What people read, as in "running Bash".
         step: Option<String>,
     },
-    /// A choice of the machine, for the decision log.
+    /// A choice of the machine, for whoever watches; the log has it too.
     Chose {
-        /// About what: `model`, `stuck`, `compaction`, `answer`.
-        about: &'static str,
         /// What.
         what: String,
         /// Why.

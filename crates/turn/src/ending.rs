@@ -47,11 +47,7 @@ impl Machine {
         let first = round.loose_ends < 2;
         if round.spoke && !(round.owes && first) {
             // People have read it already; the text stays in the log.
-            out.push(Effect::Chose {
-                about: "answer",
-                what: words::kept(&text),
-                why: words::KEPT_BECAUSE.to_owned(),
-            });
+            self.chose("answer", words::kept(&text), words::KEPT_BECAUSE, out);
             self.end(Ending::Done, out);
             return Step::Again;
         }

@@ -51,6 +51,7 @@ pub use machine::Machine;
 pub use setup::{Limits, Models, Setup};
 pub use thread_fold::bill::Share;
 pub use thread_fold::cards::{Asked, Refused};
+pub use thread_fold::chosen::Chosen;
 pub use thread_fold::progress::{Progress, Sign};
 pub use thread_fold::review::{Form, Ready};
 pub use thread_fold::seen::Seen;

@@ -213,6 +213,18 @@ impl Machine {
         out.push(Effect::Append(record));
     }
 
+    /// A choice that no other line of the log stands for.
+    pub(crate) fn chose(&mut self, about: &str, what: String, why: &str, out: &mut Out) {
+        let record = Record::Chose {
+            about: about.to_owned(),
+            what: what.clone(),
+            why: why.to_owned(),
+        };
+        self.append(record, out);
+        let why = why.to_owned();
+        out.push(Effect::Chose { what, why });
+    }
+
     /// A place outside all activations, for what is said once per thread.
     pub(crate) fn thread_origin(&self) -> Origin {
         Origin {

@@ -145,11 +145,8 @@ impl Machine {
         }
         let stuck = &self.state.round.stuck;
         if let Some(escape) = stuck.begins(self.state.round.turn) {
-            out.push(Effect::Chose {
-                about: "stuck",
-                what: words::escape_name(escape).to_owned(),
-                why: stuck.why().to_owned(),
-            });
+            let why = stuck.why().to_owned();
+            self.chose("stuck", words::escape_name(escape).to_owned(), &why, out);
         }
         self.note(&remarks, out);
         Step::Again

@@ -217,6 +217,7 @@ impl State {
                 }
             }
             Record::Prompt { .. }
+            | Record::Chose { .. }
             | Record::Gave { .. }
             | Record::Withdrawn { .. }
             | Record::MergeRefused { .. }

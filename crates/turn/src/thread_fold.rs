@@ -4,6 +4,7 @@
 
 pub(crate) mod bill;
 pub(crate) mod cards;
+pub(crate) mod chosen;
 pub(crate) mod progress;
 pub(crate) mod pulls;
 pub(crate) mod research;
@@ -16,12 +17,12 @@ use std::collections::HashMap;
 use butler_policy::host_of;
 use butler_protocol::{
     CallId, Ending, Entry, EventId, EventKind, HandOver, MessageTs, Plan, Receipt, Record,
-    RefusedFor, RequestId, Role, Speaker, Task, UserId, Waiting,
+    RequestId, Role, Speaker, Task, UserId, Waiting,
 };
 
 use self::{
-    bill::RoleBill, cards::Cards, progress::Progress, pulls::Pulls, research::Questions,
-    review::Review, seen::Seen,
+    bill::RoleBill, cards::Cards, chosen::Choices, progress::Progress, pulls::Pulls,
+    research::Questions, review::Review, seen::Seen,
 };
 use crate::{
     edits::edited,
@@ -53,8 +54,6 @@ pub struct ThreadFold {
     pub outside: Outside,
     /// The last run of the checks.
     pub receipt: Option<Receipt>,
-    /// Hand-overs without a green receipt that were refused so far.
-    pub unverified: u32,
     /// What happens to its pull request on the forge.
     pub pulls: Pulls,
     /// What it has seen and heard of the thread.
@@ -63,6 +62,8 @@ pub struct ThreadFold {
     pub moving: Moving,
     /// Where there was friction, in order.
     pub friction: Vec<Friction>,
+    /// What was chosen, and why.
+    pub chosen: Choices,
 }
 
 /// Messages of a role that are edited as things move.
@@ -151,6 +152,7 @@ impl ThreadFold {
         self.note_doing(record);
         self.note_friction(record);
         self.cards.push(at_ms, record);
+        self.chosen.push(at_ms, record);
         self.moving.progress.push(record);
         if let Some((ts, text)) = edited(record) {
             let request = self.request.as_mut();
@@ -188,9 +190,6 @@ impl ThreadFold {
             Record::Checked { receipt } => self.receipt = Some(receipt.clone()),
             Record::Queued { message } => self.moving.queued = Some(message.clone()),
             Record::Dequeued => self.moving.queued = None,
-            Record::ToolResult { outcome, .. } => {
-                self.unverified += u32::from(outcome.refused_for == Some(RefusedFor::Unverified));
-            }
             _ => {}
         }
     }

@@ -1,7 +1,8 @@
 //! What a log says about its thread.
 
 use butler_protocol::{
-    Choice, CommitSha, DecisionKind, MergeBlock, PrNumber, Sha256Hex, Subject, ToolOutcome, Verdict,
+    Choice, CommitSha, DecisionKind, MergeBlock, PrNumber, RefusedFor, Sha256Hex, Subject,
+    ToolOutcome, Verdict,
 };
 use serde_json::json;
 
@@ -229,7 +230,7 @@ fn refused_hand_overs_are_counted_from_the_log() {
             outcome: ToolOutcome::refused(RefusedFor::Unverified, "run RunChecks"),
         },
     );
-    assert_eq!(fold.unverified, 1);
+    assert_eq!(fold.review.unverified, 1);
 }
 
 /// What was a risk in an earlier round is repeated only when it is said again.

@@ -47,7 +47,7 @@ impl FastTrack {
         if small {
             return Some("Read the diff, then ProposeMerge. No look back is needed.".to_owned());
         }
-        if !self.simple {
+        if !self.simple && self.friction.is_empty() {
             return None;
         }
         if self.is_quiet() {
@@ -58,8 +58,14 @@ impl FastTrack {
                     .to_owned(),
             );
         }
+        let plan = if self.simple {
+            "The plan was simple, but there was friction"
+        } else {
+            "There was friction"
+        };
         Some(format!(
-            "The plan was simple, but there was friction, so look back in full: {}.",
+            "{plan}, so look back in full: {}. ReadThread(what: usage) has the figures; \
+             ProposeLearnings takes it as `look_back`.",
             self.friction.join("; ")
         ))
     }
@@ -92,6 +98,8 @@ mod tests {
             .unwrap();
         assert!(note.contains("in full: a cap was reached"), "{note}");
         assert_eq!(fast_track(false, &[]).note(false), None);
+        let note = fast_track(false, &["review round 2"]).note(false).unwrap();
+        assert!(note.contains("in full: review round 2. "), "{note}");
         assert!(!fast_track(false, &[]).is_quiet());
         let small = fast_track(true, &["a cap was reached"]).note(true).unwrap();
         assert!(small.contains("No look back"), "{small}");

@@ -2,7 +2,7 @@
 //! map, a workflow, a skill or a role's text. Pure: a file's text in, its new text out.
 //! Each proposal is one card; what was accepted is exactly what is written.
 
-use butler_playbook::{FILE_BUDGET_TOKENS, Learning, Memory, MemoryError, Pruning};
+use butler_playbook::{FILE_BUDGET_TOKENS, Learning, Memory, MemoryError, Pruning, validate};
 use butler_policy::Scope;
 use butler_protocol::{Change, Proposal};
 
@@ -77,6 +77,28 @@ fn added(memory: &Memory, mut learning: Learning) -> Result<Memory, MemoryError>
         }
     }
     Err(MemoryError::Taken(title))
+}
+
+/// What is wrong with a file after a change and was not before: what `codebutler
+/// validate` would say, and the headings that code looks for.
+pub(crate) fn made_worse(file: &str, before: &str, after: &str) -> Vec<String> {
+    let found = |text: &str| -> Vec<String> {
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        let problems = validate(&[(file.to_owned(), text.to_owned())]);
+        problems.into_iter().map(|one| one.what).collect()
+    };
+    let known = found(before);
+    let mut worse = found(after);
+    worse.retain(|what| !known.contains(what));
+    let heading = |text: &str, name: &str| sections(text).iter().any(|(_, own)| *own == name);
+    for name in [MAP, "## Learnings", "## Working With Other Roles", ARCHIVE] {
+        if heading(before, name) && !heading(after, name) {
+            worse.push(format!("it loses `{name}`"));
+        }
+    }
+    worse
 }
 
 /// Where what was learned goes when it leaves the prompt.
@@ -242,6 +264,35 @@ mod tests {
         assert_eq!(apply(&goes(Fate::Archive), &archived).unwrap(), archived);
         let removed = apply(&goes(Fate::Remove), &grown).unwrap();
         assert!(!removed.contains("Name every caller"), "{removed}");
+    }
+
+    #[test]
+    fn a_change_that_breaks_a_file_is_seen_before_anybody_reads_it() {
+        let flows = "# Workflows\n\n## implement\n\nNew.\n\n1. PM: plan.\n";
+        let twice = apply(
+            &passage("workflows.md", "", "## implement\n\nAgain."),
+            flows,
+        )
+        .unwrap();
+        let worse = made_worse("workflows.md", flows, &twice);
+        assert!(worse[0].contains("is there twice"), "{worse:?}");
+        let role = "# Coder\n\n## Learnings\n\n## Archived Learnings\n";
+        let gone = apply(&passage("coder.md", "## Learnings\n\n", "x\n"), role).unwrap();
+        assert_eq!(
+            made_worse("coder.md", role, &gone),
+            ["it loses `## Learnings`"]
+        );
+        let skill = "# a\n\nx\n\n## Trigger\na\n\n## Agent\npm\n";
+        let new = made_worse("skills/a.md", "", skill);
+        assert!(
+            new.contains(&"missing ## Prompt section".to_owned()),
+            "{new:?}"
+        );
+        // What was wrong before is nobody's doing now.
+        assert_eq!(
+            made_worse("skills/a.md", skill, skill),
+            Vec::<String>::new()
+        );
     }
 
     #[test]

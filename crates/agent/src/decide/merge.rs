@@ -23,7 +23,7 @@ use crate::{
         outcomes,
     },
     develop::item,
-    tell::{bill::Bill, render, report, thread_journal, thread_logs, thread_page},
+    tell::{render, report, thread_journal, thread_logs, thread_page},
     thread::context::{ThreadContext, request_nth},
     upkeep::{growing, history, overlap, pull_news, tree},
 };
@@ -137,11 +137,13 @@ pub(crate) async fn finish(
         outcomes::collect(context, order, cancel).await?;
     } else {
         mark_answered(context).await;
-        tell_cost(context, order, cancel).await?;
         growing::offer(context, order).await;
         let files = overlap::changed(context, merged, cancel).await;
         overlap::tell_others(context, &subject.pr.to_string(), &files, cancel).await;
+        // The last word: who writes after it speaks to whoever is there then.
+        tell_cost(context, order, &kept, cancel).await?;
     }
+    context.agent.merged.notify_one();
     Ok(())
 }
 
@@ -399,6 +401,12 @@ pub(crate) async fn offer(
         body: agent.clean(list.trim_end()),
     };
     let pull = agent.forge.create(&new, cancel).await?;
+    // One that waits already says what is in it now.
+    let words = Edit {
+        title: Some(new.title.clone()),
+        body: Some(new.body.clone()),
+    };
+    agent.forge.edit(pull.number, &words, cancel).await?;
     pull_news::opened(context, &worktree, &pull, &head, cancel).await;
     let evidence = evidence::of_knowledge(context, &pull, cancel).await;
     let subject = MergeSubject {
@@ -428,13 +436,14 @@ pub(crate) async fn offer(
 async fn tell_cost(
     context: &ThreadContext,
     order: &Order,
+    kept: &[String],
     cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
-    let bill = Bill::of(&thread_logs::of_thread(&context.agent, &context.thread).await?);
+    let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
     let plans = context.poster.control.plans().await?;
     let plan = history::plan_of(&plans, &context.thread);
     let rounds = context.facts().review.rounds;
-    let mut text = report::render(&bill, plan, rounds);
+    let mut text = report::render(&logs, plan, rounds, kept);
     match tree::drift(&context.agent.repo, cancel).await {
         Ok(drift) => text.extend(drift.map(|drift| format!("\n\n{drift}"))),
         Err(error) => warn!(%error, "the project maps were not compared with the tree"),

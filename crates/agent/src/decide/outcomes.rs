@@ -28,6 +28,9 @@ pub(crate) async fn carry_out(
     cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let Some(asked) = context.facts().cards.asked.get(&order.request).cloned() else {
+        if order.kind == DecisionKind::Merge {
+            return replaced(context, order).await;
+        }
         return Ok(ToolOutcome::error("the card is not known any more"));
     };
     let person = context.poster.web.user_name(&order.person).await?;
@@ -89,6 +92,15 @@ pub(crate) async fn carry_out(
             &person,
         )),
     }
+}
+
+/// More was accepted since: the newest card has all of it.
+async fn replaced(context: &ThreadContext, order: &Order) -> Result<ToolOutcome, AgentError> {
+    let text = "Nothing was done: that card was replaced by the newer one, which has more in it. Decide there.";
+    let idem = context.idem_for(&order.request, "replaced");
+    let poster = &context.poster;
+    poster.say(&context.thread, idem, text, Vec::new()).await?;
+    Ok(ToolOutcome::ok(text).then(Then::End))
 }
 
 /// Whether the hub's record is about exactly what the log holds. A card that was
@@ -275,37 +287,79 @@ async fn learn(
     })
 }
 
-/// What was accepted and no merge carries: one pull request for all of it. Where
-/// more is still to be decided, the person is told that it waits for that.
+/// What was accepted and no merge carries: one pull request for all of it, also when
+/// more is accepted while that waits. Where other cards are still open, the person is
+/// told what it waits for.
 pub(crate) async fn collect(
     context: &ThreadContext,
     order: &Order,
     cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
-    let (rest, open) = {
+    let (mut rest, learnings, pull, closed) = {
         let facts = context.facts();
-        let waits = |asked: &Asked| match asked.kind() {
-            DecisionKind::Merge => asked.is_knowledge(),
-            // After the merge nobody expects the other cards to be looked at.
-            kind => kind == DecisionKind::Learning && !facts.cards.is_closed(),
-        };
-        let open = facts.cards.open().filter(|(_, asked)| waits(asked)).count();
-        (facts.cards.uncarried(), open)
+        let (mut learnings, mut pull) = (Vec::new(), None);
+        for (request, asked) in facts.cards.open() {
+            match asked.kind() {
+                DecisionKind::Learning => learnings.push(request.clone()),
+                DecisionKind::Merge if asked.is_knowledge() => pull = Some(request.clone()),
+                _ => {}
+            }
+        }
+        (
+            facts.cards.uncarried(),
+            learnings,
+            pull,
+            facts.cards.is_closed(),
+        )
     };
     if rest.is_empty() {
         return Ok(());
     }
-    // On the default branch at once: there is nothing to wait for.
-    if open == 0 || context.agent.rules().knowledge_direct {
-        return merge::offer(context, order, &rest, cancel).await;
+    // Accepted with it, by `accept all` or a quick hand: what comes last writes all.
+    for request in &learnings {
+        if decided(context, request).await? == Some(Choice::Accept) {
+            return Ok(());
+        }
     }
-    if order.choice == Choice::Accept {
-        let text = "Accepted. What is accepted here is kept in one pull request, which opens when the other open cards about it are decided.";
-        let idem = context.idem_for(&order.request, "waits");
-        context
-            .poster
-            .say(&context.thread, idem, text, Vec::new())
-            .await?;
+    let direct = context.agent.rules().knowledge_direct;
+    // After the merge nobody expects the other cards to be looked at.
+    if !(learnings.is_empty() || closed || direct) {
+        return wait_for(context, order, learnings.len()).await;
     }
+    if let Some(pull) = pull {
+        // Once it is merged or closed, what is left comes here again.
+        if decided(context, &pull).await?.is_some() {
+            return Ok(());
+        }
+        let mut all = context.facts().cards.carried_by(&pull);
+        all.append(&mut rest);
+        rest = all;
+    }
+    merge::offer(context, order, &rest, cancel).await
+}
+
+/// What the hub knows of a card.
+async fn decided(
+    context: &ThreadContext,
+    request: &butler_protocol::RequestId,
+) -> Result<Option<Choice>, AgentError> {
+    let view = context.poster.control.decision(request).await?;
+    Ok(view.decided.map(|decision| decision.choice))
+}
+
+async fn wait_for(context: &ThreadContext, order: &Order, open: usize) -> Result<(), AgentError> {
+    if order.choice != Choice::Accept {
+        return Ok(());
+    }
+    let cards = match open {
+        1 => "the other open card is decided".to_owned(),
+        many => format!("the other {many} open cards are decided"),
+    };
+    let text = format!(
+        "Accepted. It is kept with what else is accepted here, in one pull request, once {cards}."
+    );
+    let idem = context.idem_for(&order.request, "waits");
+    let poster = &context.poster;
+    poster.say(&context.thread, idem, &text, Vec::new()).await?;
     Ok(())
 }

@@ -87,7 +87,7 @@ impl<'a> Edge for TerminalEdge<'a> {
                 request: order.request,
                 outcome: ToolOutcome::error("there is no team here to carry it out"),
             }),
-            Effect::Chose { what, why, .. } => (exec.edge.tell)(Said::Chose { what, why }),
+            Effect::Chose { what, why } => (exec.edge.tell)(Said::Chose { what, why }),
             Effect::Park(Waiting::Decision { .. }) => {
                 exec.edge.ending = Some(ExecEnding::OutOfMoney);
             }

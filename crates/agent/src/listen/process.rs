@@ -33,7 +33,8 @@ use crate::{
         workers::Workers,
     },
     upkeep::{
-        garbage, playbook_cache::PlaybookCache, pull_watch, rules_in_force::RulesInForce, servers,
+        garbage, playbook_cache::PlaybookCache, pruning, pull_watch, rules_in_force::RulesInForce,
+        servers,
     },
 };
 
@@ -84,8 +85,12 @@ fn listen<'a>(
             .then(|| tokio::spawn(garbage::keep_tidy(Arc::clone(&agent), life.child_token())));
         let (found, mut from_forge) = mpsc::channel(1);
         let watching = Duty::Remember.is_of(agent.role()).then(|| {
-            let watch = pull_watch::watch(Arc::clone(&agent), found, life.child_token());
-            tokio::spawn(watch)
+            let (agent, life) = (Arc::clone(&agent), life.child_token());
+            let counting = pruning::keep_told(Arc::clone(&agent), life.clone());
+            let watching = pull_watch::watch(agent, found, life);
+            tokio::spawn(async move {
+                tokio::join!(counting, watching);
+            })
         });
         let (letters, mut for_threads) = mpsc::channel(LETTERS);
         let developing = Duty::Front.is_of(agent.role()).then(|| {
@@ -192,6 +197,7 @@ async fn open_agent(
         playbook_cache: PlaybookCache::default(),
         preparations: Preparations::new(cancel.child_token()),
         develop: Develop::default(),
+        merged: tokio::sync::Notify::new(),
         rules,
         config,
     })

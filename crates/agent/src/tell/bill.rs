@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use butler_protocol::{Role, Usd, count_of};
-use butler_turn::{Share, Spent, SpentOn};
+use butler_turn::{Friction, Share, Spent, SpentOn};
 
 use crate::tell::thread_logs::RoleLog;
 
@@ -19,6 +19,10 @@ pub(crate) struct Bill {
     pub(crate) switches: Vec<String>,
     /// Activations that ended because they went in circles.
     pub(crate) stuck: u64,
+    /// Times that work was handed up: to a stronger model, or out of a loop.
+    pub(crate) escalations: u64,
+    /// Caps that were reached.
+    pub(crate) caps: u64,
     /// Messages that roles sent each other.
     pub(crate) exchanges: u64,
     /// What the calls to models went to.
@@ -37,6 +41,9 @@ impl Bill {
             }
             bill.tools += one.tools;
             bill.stuck += one.stuck;
+            bill.escalations += one.stuck + one.raised;
+            let caps = fold.friction.iter().filter(|one| **one == Friction::Cap);
+            bill.caps += caps.count() as u64;
             bill.exchanges += one.exchanges;
             for (purpose, spent) in one.waste.spent() {
                 bill.spent.entry(*purpose).or_default().add(*spent);
@@ -96,6 +103,29 @@ impl Bill {
         ));
         lines.extend(self.where_it_went());
         lines
+    }
+
+    /// The calls that a better prompt, tool or gate would have spared, if there are any.
+    pub(crate) fn waste(&self) -> Option<String> {
+        let (mut all, mut wasted) = (Spent::default(), Spent::default());
+        let mut parts = Vec::new();
+        for (purpose, spent) in &self.spent {
+            all.add(*spent);
+            if !matches!(purpose, SpentOn::Work | SpentOn::Coordination) {
+                wasted.add(*spent);
+                parts.push(format!("{} {}", purpose.label(), spent.calls));
+            }
+        }
+        (wasted.calls > 0).then(|| {
+            format!(
+                "waste: {} of {}, {} of {} tokens ({})",
+                wasted.calls,
+                count_of(all.calls, "call"),
+                wasted.tokens,
+                all.tokens,
+                parts.join(", ")
+            )
+        })
     }
 
     /// The calls by what they were good for; nothing when none was counted.

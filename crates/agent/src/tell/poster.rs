@@ -166,9 +166,7 @@ impl Poster {
 
     /// Where people find the thread, unless that is this machine only.
     pub(crate) async fn address(&self, thread: &ThreadId) -> Option<String> {
-        let args = json!({"channel": thread.channel, "message_ts": thread.root});
-        let answer = self.web.call("chat.getPermalink", args).await.ok()?;
-        let link = answer["permalink"].as_str()?.to_owned();
+        let link = self.permalink(&thread.channel, &thread.root).await?;
         let host = link
             .split("://")
             .nth(1)?
@@ -177,6 +175,13 @@ impl Poster {
             .to_owned();
         let here = host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.");
         (!here).then_some(link)
+    }
+
+    /// Where a message can be read, also on this machine only.
+    pub(crate) async fn permalink(&self, channel: &ChannelId, ts: &MessageTs) -> Option<String> {
+        let args = json!({"channel": channel, "message_ts": ts});
+        let answer = self.web.call("chat.getPermalink", args).await.ok()?;
+        Some(answer["permalink"].as_str()?.to_owned())
     }
 
     /// Gives a message of ours other words.

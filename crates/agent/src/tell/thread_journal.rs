@@ -74,21 +74,37 @@ fn write(title: Option<&str>, thread: &ThreadId, logs: &[RoleLog]) -> String {
 /// Every role's lines in the order of time.
 fn story(logs: &[RoleLog]) -> Vec<String> {
     let mut told: Vec<(i64, String)> = Vec::new();
-    for RoleLog { role, entries, .. } in logs {
-        for entry in entries {
-            let said = tell(&entry.record).into_iter();
-            told.extend(said.map(|what| {
-                let time = clock(entry.at_ms).map(|time| time.strftime("%H:%M").to_string());
-                let time = time.unwrap_or_default();
-                (entry.at_ms, format!("{time} {}: {what}", role.title()))
-            }));
-        }
+    for RoleLog {
+        role,
+        entries,
+        fold,
+    } in logs
+    {
+        let lines = entries.iter();
+        let lines = lines.filter_map(|entry| Some((entry.at_ms, tell(&entry.record)?)));
+        let chosen = fold.chosen.all().iter();
+        let chosen = chosen.map(|one| {
+            let what = format!(
+                "{}: {}; {}",
+                one.about,
+                short(&one.choice),
+                short(&one.evidence)
+            );
+            (one.at_ms, what)
+        });
+        told.extend(lines.chain(chosen).map(|(at_ms, what)| {
+            let time = clock(at_ms).map(|time| time.strftime("%H:%M").to_string());
+            (
+                at_ms,
+                format!("{} {}: {what}", time.unwrap_or_default(), role.title()),
+            )
+        }));
     }
     told.sort_by_key(|(at, _)| *at);
     told.into_iter().map(|(_, line)| line).collect()
 }
 
-/// What one record is worth telling.
+/// What one record is worth telling; what was chosen is told by the decision log.
 fn tell(record: &Record) -> Option<String> {
     Some(match record {
         Record::User {
@@ -109,11 +125,6 @@ fn tell(record: &Record) -> Option<String> {
             format!("was told: {}", short(&outcome.text))
         }
         Record::Checked { receipt } => short(&render::checks_line(Some(receipt))),
-        Record::DecisionUsed {
-            request, choice, ..
-        } => format!("a person chose {} on card {request}", choice.label()),
-        Record::Model { model, reason, .. } => format!("moved to {model}: {}", short(reason)),
-        Record::Summary { .. } => "made the conversation shorter".to_owned(),
         Record::ActivationEnded { ending, .. } => return ended(ending),
         _ => return None,
     })
@@ -128,11 +139,11 @@ fn received(hand_over: &HandOver) -> String {
 
 fn ended(ending: &Ending) -> Option<String> {
     Some(match ending {
-        Ending::Done | Ending::PassedOn => return None,
+        // Going in circles is among the choices.
+        Ending::Done | Ending::PassedOn | Ending::Stuck => return None,
         Ending::Stopped => "was stopped by a person".to_owned(),
         Ending::TurnLimit => "used all its turns".to_owned(),
         Ending::OutOfMoney => "ran out of money".to_owned(),
-        Ending::Stuck => "went in circles and was stopped".to_owned(),
         Ending::Failed { reason } => format!("failed: {}", short(reason)),
     })
 }
@@ -226,7 +237,7 @@ mod tests {
             "begun on 2023-11-14",
             "> add a flag\n> \n> please",
             "PM: heard ana: add a flag please",
-            "Coder: moved to strong: the checks keep failing",
+            "Coder: model: strong; the checks keep failing",
             "PM: Read `notes.sh`",
             "PM: was told: no such file",
             "## What it cost",
@@ -237,7 +248,7 @@ mod tests {
             let at = rest.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
             rest = &rest[at + part.len()..];
         }
-        assert!(text.contains("Coder: went in circles"));
+        assert!(text.contains("Coder: stuck: stop and hand up;"), "{text}");
     }
 
     #[test]

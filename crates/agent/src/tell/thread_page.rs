@@ -84,7 +84,11 @@ fn findings(logs: &[RoleLog]) -> Vec<String> {
 }
 
 /// What the runtime warned of, and files that the plan did not name.
-fn deviations(plan: Option<&Plan>, evidence: &[String], files: &[String]) -> Vec<String> {
+pub(crate) fn deviations(
+    plan: Option<&Plan>,
+    evidence: &[String],
+    files: &[String],
+) -> Vec<String> {
     let warned = evidence.iter().filter_map(|line| line.strip_prefix("⚠ "));
     let mut lines: Vec<String> = warned.map(str::to_owned).collect();
     let planned = plan.map_or(&[][..], |plan| plan.files.as_slice());

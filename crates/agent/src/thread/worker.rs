@@ -11,7 +11,7 @@ mod mail;
 mod merging;
 mod models;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use butler_journal::{Journal, Presence, ThreadDir};
 use butler_protocol::{Idem, Record};
@@ -25,7 +25,10 @@ use crate::{
     AgentError,
     agent::Agent,
     listen::{intake::Ack, work_key::WorkKey},
-    tell::hub_updates::{HubUpdate, HubUpdates},
+    tell::{
+        hub_updates::{HubUpdate, HubUpdates},
+        kept_views::KeptViews,
+    },
     thread::{
         context::ThreadContext,
         driver::{Done, Driver, on_disk},
@@ -55,8 +58,8 @@ pub(crate) struct HubEdge {
     merge_wait: Option<CancellationToken>,
     /// Whether news from the forge is being told.
     telling: bool,
-    /// Where it is written down why.
-    choices: PathBuf,
+    /// The log as people read it.
+    views: KeptViews,
     /// Whether the log says anything yet.
     joined: bool,
     turn_of: Option<Slot>,
@@ -127,6 +130,8 @@ async fn open(
     machine.set_prompt(prompt);
     machine.set_tools(tool_session::offered(&context));
     let joined = log.iter().any(|entry| is_work(&entry.record));
+    let folder = ThreadDir::new(&agent.threads(), &work_key.thread);
+    let views = KeptViews::open(&folder, &path, &log);
     if !log.is_empty() {
         hub_updates.add(HubUpdate::CatchUp(log)).await;
     }
@@ -138,7 +143,7 @@ async fn open(
         patience_over: false,
         merge_wait: None,
         telling: false,
-        choices: ThreadDir::new(&agent.threads(), &work_key.thread).decisions(agent.role()),
+        views,
         joined,
         turn_of: None,
         arrived: None,

@@ -293,7 +293,7 @@ async fn ready(
         let plan = facts.plan().map(|(_, plan)| plan.clone());
         (
             facts.receipt.clone(),
-            facts.unverified,
+            facts.review.unverified,
             facts.review.rounds + 1,
             plan,
             facts.task.clone(),

@@ -2,5 +2,6 @@
 //! the workflow `learn`, which the texts that need them bring.
 
 pub(super) mod learn_repo;
+pub(super) mod look_back;
 pub(super) mod propose_learnings;
 pub(super) mod save_map;

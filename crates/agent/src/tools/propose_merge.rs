@@ -3,7 +3,7 @@
 
 use butler_policy::Permit;
 use butler_protocol::{
-    CallId, CommitSha, MergeSubject, PrNumber, Remark, RequestId, Retrospective, Subject,
+    CallId, CommitSha, MergeSubject, PrNumber, Record, Remark, RequestId, Retrospective, Subject,
     ToolOutcome, ToolSpec, Verdict,
 };
 use butler_repo::{PullState, knowledge_branch};
@@ -11,12 +11,15 @@ use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 use super::{ChatTool, failed, spec};
 use crate::{
+    AgentError,
     decide::{cards::NewCard, evidence},
-    tell::render,
+    tell::{render, thread_page},
     thread::context::ThreadContext,
+    upkeep::history,
 };
 
 pub(crate) struct ProposeMerge(pub ThreadContext);
@@ -30,7 +33,7 @@ pub(crate) struct Input {
     /// What went well, three at most.
     #[serde(default)]
     well: Vec<String>,
-    /// What caused friction, three at most.
+    /// What caused friction, without a look back.
     #[serde(default)]
     friction: Vec<String>,
 }
@@ -47,7 +50,7 @@ impl ChatTool for ProposeMerge {
              back, and sleeps until they choose. Use it once the Reviewer has approved and you \
              know the diff. The runtime merges after the click, and only the head that was \
              reviewed. Example: {\"title\": \"notes: add list --json\", \"description\": \"…\", \
-             \"well\": [\"one review round\"], \"friction\": []}",
+             \"well\": [\"one review round\"]}",
         )
     }
 
@@ -107,7 +110,34 @@ async fn propose(
         research: research(context, tool_context.cancel()).await,
         knowledge: false,
     };
+    if let Err(error) = departures(context, &subject.head, tool_context.cancel()).await {
+        warn!(%error, "departures from the plan were not written down");
+    }
     ask(context, call, subject, &look_back).await
+}
+
+/// Writes down where the change departs from the plan, each once.
+async fn departures(
+    context: &ThreadContext,
+    head: &CommitSha,
+    cancel: &CancellationToken,
+) -> Result<(), AgentError> {
+    let plans = context.poster.control.plans().await?;
+    let plan = history::plan_of(&plans, &context.thread);
+    let changes = context.agent.repo.changes_of(head, cancel).await?;
+    let files: Vec<String> = changes.files.into_iter().map(|file| file.path).collect();
+    for what in thread_page::deviations(plan, &[], &files) {
+        let known = context.facts();
+        let known = known.chosen.all().iter().any(|one| one.choice == what);
+        if !known {
+            context.write(Record::Chose {
+                about: "plan deviation".to_owned(),
+                what,
+                why: "the change as it was proposed for the merge".to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Without agreement the open findings stand in the description, word for word.

@@ -6,9 +6,10 @@ use std::fmt::Write;
 
 use butler_policy::{Permit, Scope};
 use butler_protocol::{
-    Change, Entry, Proposal, Record, Role, Tier, ToolOutcome, ToolSpec, person_name,
+    Change, Entry, Proposal, Record, Role, Tier, ToolOutcome, ToolSpec, UserId, person_name,
 };
 use butler_tools::ToolContext;
+use butler_turn::Chosen;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -117,34 +118,40 @@ async fn lines(
             Ok(own.flat_map(|log| &log.entries).flat_map(turn).collect())
         }
         What::Usage => Ok(Bill::of(&logs(context).await?).lines()),
-        What::Decisions | What::Receipts => {
+        What::Decisions => decisions(context, &logs(context).await?).await,
+        What::Receipts => {
             let logs = logs(context).await?;
             let all = logs.iter();
             let all = all.flat_map(|log| log.entries.iter().map(|entry| (log.role, entry)));
             let mut all: Vec<(Role, &Entry)> = all.collect();
             all.sort_by_key(|(_, entry)| entry.at_ms);
-            let mut shown = Vec::new();
-            for (role, entry) in all {
-                shown.extend(match input.what {
-                    What::Receipts => receipt(role, entry),
-                    _ => match &entry.record {
-                        Record::DecisionUsed {
-                            request,
-                            choice,
-                            person,
-                        } => {
-                            let who = context.poster.web.user_name(person).await;
-                            let who = who.unwrap_or_default();
-                            let who = person_name(&who);
-                            Some(format!("{request}: {} by {who}", choice.label()))
-                        }
-                        _ => decision(role, entry),
-                    },
-                });
-            }
-            Ok(shown)
+            let shown = all.into_iter();
+            Ok(shown
+                .filter_map(|(role, entry)| receipt(role, entry))
+                .collect())
         }
     }
+}
+
+/// Every role's decision log, in the order of time, with people by their names.
+async fn decisions(context: &ThreadContext, logs: &[RoleLog]) -> Result<Vec<String>, ToolOutcome> {
+    let mut all: Vec<(Role, &Chosen)> = Vec::new();
+    for log in logs {
+        all.extend(log.fold.chosen.all().iter().map(|one| (log.role, one)));
+    }
+    all.sort_by_key(|(_, chosen)| chosen.at_ms);
+    let mut lines = Vec::new();
+    for (role, one) in all {
+        let mut evidence = one.evidence.clone();
+        if let Some((person, card)) = one.evidence.split_once(" on card ") {
+            let name = context.poster.web.user_name(&UserId::new(person)).await;
+            let name = name.unwrap_or_default();
+            evidence = format!("{} on card {card}", person_name(&name));
+        }
+        let (about, choice) = (&one.about, &one.choice);
+        lines.push(format!("{role} {about}: {choice}; {evidence}"));
+    }
+    Ok(lines)
 }
 
 async fn logs(context: &ThreadContext) -> Result<Vec<RoleLog>, ToolOutcome> {
@@ -181,16 +188,6 @@ fn could_go(proposal: &Proposal) -> String {
             format!("{title}, a learning in {}: {reason}", proposal.file)
         }
         _ => proposal.title(),
-    }
-}
-
-fn decision(role: Role, entry: &Entry) -> Option<String> {
-    match &entry.record {
-        Record::DecisionAsked {
-            request, subject, ..
-        } => Some(format!("{role} asked {request} ({:?})", subject.kind())),
-        Record::Model { model, reason, .. } => Some(format!("{role} moved to {model}: {reason}")),
-        _ => None,
     }
 }
 

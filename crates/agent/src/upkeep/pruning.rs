@@ -4,53 +4,68 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     path::{Component, Path},
+    sync::Arc,
 };
 
-use butler_playbook::{Evidence, Memory, ThreadUse, Worth, idle_threads, learnings_in, role_file};
-use butler_protocol::{Change, Proposal, Record, Role, ThreadId};
+use butler_playbook::{
+    Evidence, Memory, ThreadStory, ThreadUse, Worth, idle_threads, learnings_in, role_file,
+};
+use butler_protocol::{Change, Entry, LearningFigures, Proposal, Record, Role, ThreadId};
 use butler_repo::Git;
 use butler_slack::SlackError;
-use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
+    AgentError,
     agent::Agent,
     decide::knowledge,
     tell::thread_logs,
-    upkeep::stories::{Trials, story},
+    upkeep::{
+        stories::{praised, story},
+        trials::Trials,
+    },
 };
 
 /// Older threads say little about how the team works now.
 const MOST_THREADS: usize = 100;
+/// The page rests on so many: it is told after every merge.
+const MOST_SHOWN: usize = 40;
+
+/// A thread with the logs of its roles.
+pub type ThreadLogs = (ThreadId, Vec<(Role, Vec<Entry>)>);
 
 /// What the evidence speaks against, in the files of a worktree.
 pub(crate) async fn proposals(root: &Path, agent: &Agent) -> Result<Vec<Proposal>, SlackError> {
     let tracked = tracked(root).await;
     let idle = idle_threads(&uses(agent).await?);
     let tried = tried(agent).await?;
-    Ok(speaks_against(root, &tracked, &idle, &tried))
+    Ok(speaks_against(
+        root,
+        &on_disk(root),
+        &tracked,
+        (&idle, &tried),
+    ))
 }
 
 fn speaks_against(
     root: &Path,
+    files: &[MemoryFile],
     tracked: &Tracked,
-    idle: &BTreeMap<String, u32>,
-    tried: &BTreeMap<String, Worth>,
+    (idle, tried): (&BTreeMap<String, u32>, &BTreeMap<String, Worth>),
 ) -> Vec<Proposal> {
     let exists = |path: &str| tracked.has(path) || !inside(path) || root.join(path).exists();
-    let global = memory(root, "global.md");
+    let mut all = files.iter();
+    let global = all.find_map(|one| (one.name == SHARED).then_some(&one.memory));
     let mut found = Vec::new();
-    for file in files() {
-        let Some(own) = memory(root, file) else {
-            continue;
-        };
+    for MemoryFile { name, memory, .. } in files {
         let evidence = Evidence {
             exists: &exists,
             idle,
             tried,
-            global: global.as_ref().filter(|_| file != "global.md"),
+            global: global.filter(|_| *name != SHARED),
         };
-        found.extend(own.prunings(&evidence).into_iter().map(|one| Proposal {
-            file: file.to_owned(),
+        found.extend(memory.prunings(&evidence).into_iter().map(|one| Proposal {
+            file: (*name).to_owned(),
             change: Change::Pruning {
                 title: one.title,
                 reason: one.reason,
@@ -61,10 +76,32 @@ fn speaks_against(
     found
 }
 
-/// The files that keep learnings. One that the repo lacks has none.
-fn files() -> impl Iterator<Item = &'static str> {
-    let roles = Role::ALL.into_iter().map(|role| role_file(role).name);
-    std::iter::once("global.md").chain(roles)
+/// A file that keeps learnings.
+pub struct MemoryFile {
+    name: &'static str,
+    /// Whose it is; nobody's is for all.
+    role: Option<Role>,
+    memory: Memory,
+}
+
+const SHARED: &str = "global.md";
+
+/// The files that keep learnings. One that cannot be read has none.
+fn files(read: impl Fn(&str) -> Option<Memory>) -> Vec<MemoryFile> {
+    let roles = Role::ALL.into_iter();
+    let roles = roles.map(|role| (role_file(role).name, Some(role)));
+    let all = std::iter::once((SHARED, None)).chain(roles);
+    let found = all.filter_map(|(name, role)| {
+        let memory = read(name)?;
+        Some(MemoryFile { name, role, memory })
+    });
+    found.collect()
+}
+
+/// As they are in a working copy.
+#[must_use]
+pub fn on_disk(root: &Path) -> Vec<MemoryFile> {
+    files(|name| memory(root, name))
 }
 
 /// The learnings of a file of the repo.
@@ -104,40 +141,143 @@ fn inside(path: &str) -> bool {
 /// back can say that one helped, so threads without one do not count.
 async fn uses(agent: &Agent) -> Result<Vec<ThreadUse>, SlackError> {
     let control = &agent.poster.control;
-    let plans = control.plans().await?;
-    let threads: BTreeSet<&ThreadId> = plans.iter().map(|one| &one.thread).collect();
-    let old = threads.len().saturating_sub(MOST_THREADS);
     let mut found = Vec::new();
-    for thread in threads.into_iter().skip(old) {
-        let lines = control.logs(thread, &["prompt", "assistant"]).await?;
+    for thread in planned(agent).await? {
+        let lines = control.logs(&thread, &["prompt", "assistant"]).await?;
         found.extend(used(lines.into_iter().map(|line| line.entry.record)));
     }
     Ok(found)
 }
 
-/// What the trials of this machine showed, by id. Only threads since a trial began
-/// count: before, nothing but chance did not decide who had it.
+/// The last threads with a plan, the oldest first.
+pub(crate) async fn planned(agent: &Agent) -> Result<Vec<ThreadId>, SlackError> {
+    let plans = agent.poster.control.plans().await?;
+    let threads: BTreeSet<ThreadId> = plans.into_iter().map(|one| one.thread).collect();
+    let old = threads.len().saturating_sub(MOST_THREADS);
+    Ok(threads.into_iter().skip(old).collect())
+}
+
+/// What the trials of this machine showed, by id.
 async fn tried(agent: &Agent) -> Result<BTreeMap<String, Worth>, SlackError> {
     let trials = Trials::read(&agent.threads());
-    if trials.0.is_empty() {
+    if trials == Trials::default() {
         return Ok(BTreeMap::new());
     }
-    let plans = agent.poster.control.plans().await?;
-    let threads: BTreeSet<&ThreadId> = plans.iter().map(|one| &one.thread).collect();
-    let old = threads.len().saturating_sub(MOST_THREADS);
     let mut stories = Vec::new();
-    for thread in threads.into_iter().skip(old) {
-        let logs = thread_logs::of_thread(agent, thread).await?.into_iter();
+    for thread in planned(agent).await? {
+        let logs = thread_logs::of_thread(agent, &thread).await?.into_iter();
         let logs: Vec<_> = logs.map(|log| (log.role, log.entries)).collect();
-        stories.extend(story(&logs));
+        stories.extend(story(&logs).map(|story| (thread, story)));
     }
-    let worth = |(id, since): (String, i64)| {
-        let fair = stories.iter().filter(|story| story.began_ms >= since);
-        let fair: Vec<_> = fair.cloned().collect();
-        let worth = Worth::of(&id, &fair);
-        (id, worth)
+    Ok(shown_by(&trials, &stories))
+}
+
+/// What trials showed. Only threads that drew a side count: of the others something
+/// else than chance decided who had it.
+fn shown_by(trials: &Trials, stories: &[(ThreadId, ThreadStory)]) -> BTreeMap<String, Worth> {
+    let worth = |id: &String| {
+        let fair = stories.iter().filter(|(one, _)| trials.counts(id, one));
+        let fair: Vec<ThreadStory> = fair.map(|(_, story)| story.clone()).collect();
+        (id.clone(), Worth::of(id, &fair))
     };
-    Ok(trials.0.into_iter().map(worth).collect())
+    trials.ids().map(worth).collect()
+}
+
+/// What the team has learned, and what is known of each, from logs and files alone.
+/// Threads of the oldest first.
+pub async fn figures(
+    root: &Path,
+    files: &[MemoryFile],
+    threads: &[ThreadLogs],
+    trials: &Trials,
+) -> Vec<LearningFigures> {
+    let stories = threads.iter();
+    let stories = stories.filter_map(|(thread, logs)| Some((thread.clone(), story(logs)?)));
+    let stories: Vec<(ThreadId, ThreadStory)> = stories.collect();
+    let uses = threads.iter().filter_map(|(_, logs)| {
+        let lines = logs.iter().flat_map(|(_, entries)| entries);
+        used(lines.map(|entry| entry.record.clone()))
+    });
+    let idle = idle_threads(&uses.collect::<Vec<_>>());
+    let tried = shown_by(trials, &stories);
+    let against = speaks_against(root, files, &tracked(root).await, (&idle, &tried));
+    let mut found = Vec::new();
+    for file in files {
+        for entry in file.memory.live() {
+            let fair = stories.iter().filter(|(thread, story)| {
+                let there = file.role.is_none_or(|role| story.roles.contains(&role));
+                there && trials.counts(&entry.id, thread)
+            });
+            let fair: Vec<ThreadStory> = fair.map(|(_, story)| story.clone()).collect();
+            let worth = Worth::of(&entry.id, &fair);
+            let title = &entry.learning.title;
+            let goes = against.iter().find_map(|one| match &one.change {
+                Change::Pruning {
+                    title: goes,
+                    reason,
+                    ..
+                } if goes == title && one.file == file.name => Some(reason.clone()),
+                _ => None,
+            });
+            found.push(LearningFigures {
+                id: entry.id.clone(),
+                file: file.name.to_owned(),
+                title: title.clone(),
+                source: entry.learning.source.clone(),
+                trial: trials.has(&entry.id),
+                said: worth.in_words(),
+                with: worth.with,
+                without: worth.without,
+                helped: worth.helped,
+                trouble: worth.trouble,
+                cost: worth.cost,
+                against: goes,
+            });
+        }
+    }
+    found
+}
+
+/// Tells the hub at the start and after every merge, for the page. Nobody waits for it.
+pub(crate) async fn keep_told(agent: Arc<Agent>, life: CancellationToken) {
+    loop {
+        tell(&agent, &life).await;
+        tokio::select! {
+            () = life.cancelled() => return,
+            () = agent.merged.notified() => {}
+        }
+    }
+}
+
+async fn tell(agent: &Agent, cancel: &CancellationToken) {
+    let told = async {
+        let mut threads = Vec::new();
+        let planned = planned(agent).await?;
+        let old = planned.len().saturating_sub(MOST_SHOWN);
+        for thread in planned.into_iter().skip(old) {
+            let logs = thread_logs::of_thread(agent, &thread).await?.into_iter();
+            threads.push((thread, logs.map(|log| (log.role, log.entries)).collect()));
+        }
+        let names: Vec<&str> = files(|name| Some(Memory::parse(name, "")))
+            .iter()
+            .map(|file| file.name)
+            .collect();
+        let (_, texts) = agent.repo.memory_files(&names, cancel).await?;
+        let known: BTreeMap<&str, String> = names
+            .iter()
+            .copied()
+            .zip(texts)
+            .filter_map(|(name, text)| Some((name, text?)))
+            .collect();
+        let files = files(|name| Some(Memory::parse(name, known.get(name)?.as_str())));
+        let trials = Trials::read(&agent.threads());
+        let figures = figures(agent.repo.root(), &files, &threads, &trials).await;
+        agent.poster.control.tell_memory(&figures).await?;
+        Ok::<_, AgentError>(())
+    };
+    if let Err(error) = told.await {
+        tracing::warn!(%error, "the page does not show what the learnings are worth now");
+    }
 }
 
 fn used(records: impl Iterator<Item = Record>) -> Option<ThreadUse> {
@@ -149,12 +289,9 @@ fn used(records: impl Iterator<Item = Record>) -> Option<ThreadUse> {
                 given.extend(learnings_in(&text).into_iter().map(|(_, title)| title));
             }
             Record::Assistant { calls, .. } => {
-                for call in calls.iter().filter(|call| call.name == "ProposeMerge") {
-                    let well = call.arguments["well"].as_array().into_iter().flatten();
-                    let well: Vec<_> = well.filter_map(Value::as_str).collect();
-                    praise
-                        .get_or_insert_default()
-                        .push_str(&well.join("\n").to_lowercase());
+                let looks = |name: &str| name == "ProposeMerge" || name == "ProposeLearnings";
+                if calls.iter().any(|call| looks(&call.name)) {
+                    praise.get_or_insert_default().push_str(&praised(&calls));
                 }
             }
             _ => {}
@@ -253,11 +390,12 @@ mod tests {
         );
         let tracked = tracked(scratch.root()).await;
         let against = |uses: &[ThreadUse]| {
+            let files = on_disk(scratch.root());
             speaks_against(
                 scratch.root(),
+                &files,
                 &tracked,
-                &idle_threads(uses),
-                &BTreeMap::new(),
+                (&idle_threads(uses), &BTreeMap::new()),
             )
         };
         let found = against(&threads.collect::<Vec<_>>());

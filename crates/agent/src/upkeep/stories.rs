@@ -1,17 +1,15 @@
 //! How threads went, and which learnings their prompts had: what tells whether a
-//! learning earns its place. Read from the logs; nothing is written for it. And the
-//! trials that leave one out of half of the next threads.
+//! learning earns its place. Read from the logs; nothing is written for it.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::collections::BTreeMap;
 
 use butler_playbook::{ThreadStory, learnings_in};
-use butler_protocol::{Entry, Record, Role, Sha256Hex, ThreadId};
+use butler_protocol::{Entry, Record, Role, ToolCall};
 use butler_turn::{SpentOn, ThreadFold};
 use serde_json::Value;
 
 /// How one thread went, by its logs; nothing where no role was given a prompt.
-#[must_use]
-pub fn story(logs: &[(Role, Vec<Entry>)]) -> Option<ThreadStory> {
+pub(crate) fn story(logs: &[(Role, Vec<Entry>)]) -> Option<ThreadStory> {
     let mut told = ThreadStory {
         began_ms: i64::MAX,
         ..ThreadStory::default()
@@ -50,70 +48,23 @@ pub fn story(logs: &[(Role, Vec<Entry>)]) -> Option<ThreadStory> {
     (!told.roles.is_empty()).then_some(told)
 }
 
-/// What a look back says went well.
-fn praised(calls: &[butler_protocol::ToolCall]) -> String {
-    let merges = calls.iter().filter(|call| call.name == "ProposeMerge");
-    let well = merges.filter_map(|call| call.arguments["well"].as_array());
-    let well = well.flatten().filter_map(Value::as_str);
-    well.map(|line| format!("{}\n", line.to_lowercase()))
-        .collect()
-}
-
-/// The learnings that are tried, by id, and since when.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trials(pub BTreeMap<String, i64>);
-
-const FILE: &str = "trials.json";
-
-impl Trials {
-    /// Those of this repository; `threads` is where its threads are kept.
-    #[must_use]
-    pub fn read(threads: &Path) -> Self {
-        let text = fs::read_to_string(threads.join(FILE)).unwrap_or_default();
-        Self(serde_json::from_str(&text).unwrap_or_default())
+/// What a look back says went well, in small letters: the short form with the merge, and
+/// the points of the whole one.
+pub(crate) fn praised(calls: &[ToolCall]) -> String {
+    let list = |call: &ToolCall, field: &str| -> Vec<Value> {
+        let list = call.arguments[field].as_array();
+        list.cloned().unwrap_or_default()
+    };
+    let mut text = String::new();
+    for call in calls {
+        let short = list(call, "well").into_iter();
+        let whole = list(call, "look_back").into_iter();
+        let whole = whole.filter(|point| point["kind"] == "well");
+        let lines = short.chain(whole.map(|point| point["what"].clone()));
+        for line in lines.filter_map(|line| line.as_str().map(str::to_lowercase)) {
+            text.push_str(&line);
+            text.push('\n');
+        }
     }
-
-    /// Keeps them.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn write(&self, threads: &Path) -> std::io::Result<()> {
-        fs::create_dir_all(threads)?;
-        let text = serde_json::to_string_pretty(&self.0)?;
-        let new = threads.join(format!("{FILE}.new"));
-        fs::write(&new, text)?;
-        fs::rename(new, threads.join(FILE))
-    }
-
-    /// What a thread does without. The same thread always does without the same.
-    #[must_use]
-    pub fn left_out(&self, thread: &ThreadId) -> Vec<String> {
-        let out = self.0.keys().filter(|id| {
-            let hash = Sha256Hex::of(format!("{id} {thread}"));
-            hash.as_str()
-                .bytes()
-                .next()
-                .is_some_and(|byte| byte % 2 == 0)
-        });
-        out.cloned().collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_trial_leaves_one_out_of_about_half_of_the_threads_and_of_the_same_ones() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Trials::read(folder.path()), Trials::default());
-        let trials = Trials([("k3m9qa".to_owned(), 5)].into());
-        trials.write(folder.path()).unwrap();
-        let trials = Trials::read(folder.path());
-        let thread = |n: u32| -> ThreadId { format!("C1/1700000{n:03}.000100").parse().unwrap() };
-        let out = (0..200).filter(|n| !trials.left_out(&thread(*n)).is_empty());
-        let count = out.count();
-        assert!((70..130).contains(&count), "{count}");
-        assert_eq!(trials.left_out(&thread(7)), trials.left_out(&thread(7)));
-    }
+    text
 }

@@ -142,17 +142,29 @@ pub(crate) async fn drift(
         .map(|text| ProjectMap::parse(&map_in(&text.unwrap_or_default())))
         .filter(|map| !map.at.is_empty())
         .collect();
-    Ok(match maps.is_empty() {
-        true => None,
-        false => drifted(&Tree::at(repo, &head).await?, &maps),
-    })
+    if maps.is_empty() {
+        return Ok(None);
+    }
+    let mut seen = Vec::new();
+    let commits: BTreeSet<&str> = maps.iter().map(|map| map.at.as_str()).collect();
+    for at in commits {
+        if let Some(commit) = known_commit(repo, at).await? {
+            seen.push(Tree::at(repo, &commit).await?);
+        }
+    }
+    Ok(drifted(&Tree::at(repo, &head).await?, &maps, &seen))
 }
 
-fn drifted(tree: &Tree, maps: &[ProjectMap]) -> Option<String> {
+/// `seen` is what was there when the maps were made: a folder that nobody found worth
+/// naming then is not new.
+fn drifted(tree: &Tree, maps: &[ProjectMap], seen: &[Tree]) -> Option<String> {
     let named: BTreeSet<String> = maps.iter().flat_map(ProjectMap::paths).collect();
     let mark = |path: String| format!("`{path}`");
     let gone: Vec<String> = tree.lacks(&named).into_iter().map(mark).collect();
-    let new: Vec<String> = tree.unnamed_tops(&named).into_iter().map(mark).collect();
+    let is_new =
+        |top: &String| !seen.is_empty() && !seen.iter().any(|old| old.folders.contains(top));
+    let new = tree.unnamed_tops(&named).into_iter().filter(is_new);
+    let new: Vec<String> = new.map(mark).collect();
     let mut parts = Vec::new();
     if !gone.is_empty() {
         parts.push(format!("they name {}, gone", gone.join(", ")));
@@ -166,6 +178,15 @@ fn drifted(tree: &Tree, maps: &[ProjectMap]) -> Option<String> {
             parts.join("; ")
         )
     })
+}
+
+/// The commit that a map was made at, where this clone still has it.
+async fn known_commit(repo: &Repo, at: &str) -> Result<Option<CommitSha>, Error> {
+    let hex = (7..=40).contains(&at.len()) && at.bytes().all(|b| b.is_ascii_hexdigit());
+    match hex {
+        true => repo.resolve(&format!("{at}^{{commit}}")).await,
+        false => Ok(None),
+    }
 }
 
 /// What differs between two commits, apart from the team's own files.
@@ -183,12 +204,7 @@ impl Changed {
         from: &str,
         to: &CommitSha,
     ) -> Result<Option<Self>, Error> {
-        let hex = (7..=40).contains(&from.len()) && from.bytes().all(|b| b.is_ascii_hexdigit());
-        let known = match hex {
-            true => repo.resolve(&format!("{from}^{{commit}}")).await?,
-            false => None,
-        };
-        let Some(known) = known else {
+        let Some(known) = known_commit(repo, from).await? else {
             return Ok(None);
         };
         let listed = repo
@@ -270,12 +286,17 @@ mod tests {
         assert_eq!(tree.unnamed_tops(&named), ["web"]);
         assert!(tree.listing().contains("src/a/b.rs\nweb/x.css"));
         let map = |place: &str| ProjectMap::parse(&format!("- `{place}`: x"));
-        let said = drifted(&tree, &[map("src/c.rs"), map("src/a")]).unwrap();
+        let seen = [super::Tree::of(["src/a/b.rs".to_owned()].into_iter())];
+        let said = drifted(&tree, &[map("src/c.rs"), map("src/a")], &seen).unwrap();
         assert!(
             said.contains("name `src/c.rs`, gone; none names `web`"),
             "{said}"
         );
-        assert_eq!(drifted(&tree, &[map("web"), map("src")]), None);
+        assert_eq!(drifted(&tree, &[map("web"), map("src")], &seen), None);
+        // It was there before, and nobody found it worth naming.
+        let seen = [super::Tree::of(["web/y.css".to_owned()].into_iter())];
+        assert_eq!(drifted(&tree, &[map("src/a")], &seen), None);
+        assert_eq!(drifted(&tree, &[map("src/a")], &[]), None);
         let many: Vec<String> = (0..400)
             .map(|n| format!("deep/{}/f{n}.rs", n % 3))
             .collect();

@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod demo;
 pub(crate) mod exec;
 pub(crate) mod hub;
+pub(crate) mod learning;
 pub(crate) mod link;
 pub(crate) mod listen;
 pub(crate) mod up;

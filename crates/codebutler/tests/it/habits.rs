@@ -1,6 +1,6 @@
-//! A team that has the same kind of work again and again: the third request of a kind
-//! is offered as a skill, a command that keeps failing as a check, and of two learnings
-//! on trial the one that nobody misses goes, with its figures.
+//! A team that has the same kind of work again and again, eight threads of it: the third
+//! request of a kind is offered as a skill, a command that keeps failing as a check, and
+//! of two learnings on trial the one that nobody misses goes, with its figures.
 
 use std::path::Path;
 
@@ -12,14 +12,15 @@ use serde_json::Value;
 use crate::team::{Team, button, command, says};
 
 const HABITS: &str = include_str!("scenarios/habits.yaml");
-const CODER: &str = "# Coder\n\nYou build.\n\n## Learnings\n\n### Be brave\n- **When:** always\n- **Rule:** be brave\n- **Example:** thread-1\n- **Confidence:** high\n- **Source:** thread-1, 2026-01-02\n- **Id:** brave2\n\n### Say how\n- **When:** an option is planned\n- **Rule:** say how it is used\n- **Example:** thread-1\n- **Confidence:** high\n- **Source:** thread-1, 2026-01-02\n- **Id:** useful\n\n## Archived Learnings\n";
-const NAMES: [&str; 18] = [
-    "all", "brief", "count", "date", "exact", "first", "group", "hide", "id", "json", "keep",
-    "last", "more", "names", "order", "plain", "quiet", "raw",
+const PM: &str = "# PM\n\nYou plan.\n\n## Learnings\n\n### Be brave\n- **When:** always\n- **Rule:** be brave\n- **Example:** thread-1\n- **Confidence:** high\n- **Source:** thread-1, 2026-01-02\n- **Id:** brave2\n\n### Say how\n- **When:** an option is planned\n- **Rule:** say how it is used\n- **Example:** thread-1\n- **Confidence:** high\n- **Source:** thread-1, 2026-01-02\n- **Id:** useful\n\n## Archived Learnings\n";
+const NAMES: [&str; 8] = [
+    "all", "brief", "count", "date", "exact", "first", "group", "hide",
 ];
+/// Both sides of a trial have three threads then.
+const PRUNED_AT: i64 = 6;
 
 fn prepare(root: &Path) {
-    std::fs::write(root.join(".codebutler/coder.md"), CODER).unwrap();
+    std::fs::write(root.join(".codebutler/pm.md"), PM).unwrap();
     std::fs::write(root.join("tests/style.sh"), "echo 'tabs, please'\nexit 1\n").unwrap();
     git(root, &["add", "--force", "."]);
     git(root, &["commit", "--quiet", "--message", "theirs"]);
@@ -46,9 +47,9 @@ fn worth(team: &Team, id: &str) -> (i64, i64, Option<f64>) {
     )
 }
 
-/// One thread, merged. Whoever does without the useful learning plans what the person
-/// has to send back; the other learning spares nobody anything, on the contrary. So
-/// chance decides only how many threads it takes until there are three on each side.
+/// One thread, up to its merge card. Whoever does without the useful learning plans what
+/// the person has to send back; the other learning spares nobody anything, on the
+/// contrary.
 async fn thread(team: &Team, name: &str) -> (String, Value) {
     let root = team
         .say(&format!("please support the option --{name} in list"))
@@ -75,14 +76,13 @@ async fn thread(team: &Team, name: &str) -> (String, Value) {
     })
     .await;
     let open = team.thread(&root).await.unwrap();
-    if says(&open, "Let this go?") {
-        return (root, open);
-    }
-    team.press(&root, "merge").await;
-    let thread = team
-        .until(&root, "the report", |thread| says(thread, "What it took"))
-        .await;
-    (root, thread)
+    (root, open)
+}
+
+async fn merged(team: &Team, root: &str) -> Value {
+    team.press(root, "merge").await;
+    team.until(root, "the report", |thread| says(thread, "What it took"))
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -90,13 +90,21 @@ async fn what_repeats_is_offered_and_what_nobody_misses_goes() {
     let team = Team::start_with(HABITS, prepare).await;
     run(&team, &["memory", "trial", "brave2"]);
     run(&team, &["memory", "trial", "useful"]);
-    let mut pruned = None;
     for (number, name) in (1..).zip(NAMES) {
-        let (root, seen) = thread(&team, name).await;
-        if says(&seen, "Let this go?") {
-            pruned = Some((root, number));
-            break;
+        let (root, open) = thread(&team, name).await;
+        // Not before there is something to see, and with the figures it rests on.
+        assert_eq!(says(&open, "Let this go?"), number == PRUNED_AT, "{number}");
+        if number == PRUNED_AT {
+            assert!(says(&open, "did not miss it"), "{open:#}");
+            let (with, without, trouble) = worth(&team, "brave2");
+            assert_eq!((with, without), (3, 3), "every thread counts once");
+            assert!(trouble.unwrap() >= 0.0);
+            let (with, without, trouble) = worth(&team, "useful");
+            assert_eq!((with, without), (3, 3));
+            assert!(trouble.unwrap() < 0.0, "{trouble:?}");
+            team.press_card(&root, "Let this go?", "accept").await;
         }
+        let seen = merged(&team, &root).await;
         let skill = "skills/support-the-option-in.md";
         let guard = "codebutler init --check sh-stylesh='sh tests/style.sh'";
         if number == 3 {
@@ -111,27 +119,21 @@ async fn what_repeats_is_offered_and_what_nobody_misses_goes() {
             );
         }
     }
-    // Not before there is something to see, and with the figures it rests on.
-    let (root, number) = pruned.expect("the useless one is found");
-    let (with, without, trouble) = worth(&team, "brave2");
-    assert!(with >= 3 && without >= 3 && trouble.unwrap() >= 0.0);
-    assert_eq!(with + without, number, "every thread counts once");
-    let (with, without, trouble) = worth(&team, "useful");
-    assert!(with + without >= 6, "{with} and {without}");
-    assert!(trouble.is_none_or(|trouble| trouble < 0.0), "{trouble:?}");
-    team.press_card(&root, "Let this go?", "accept").await;
-    team.press(&root, "merge").await;
-    team.until(&root, "the report", |thread| says(thread, "What it took"))
-        .await;
-    let coder = team.scratch.remote_file("main", ".codebutler/coder.md");
-    let coder = coder.unwrap();
-    let (live, archive) = coder.split_once("## Archived Learnings").unwrap();
+    let pm = team.scratch.remote_file("main", ".codebutler/pm.md");
+    let pm = pm.unwrap();
+    let (live, archive) = pm.split_once("## Archived Learnings").unwrap();
     assert!(
         live.contains("### Say how") && !live.contains("Be brave"),
-        "{coder}"
+        "{pm}"
     );
     assert!(
         archive.contains("did not miss it") && archive.contains("threads with it"),
-        "{coder}"
+        "{pm}"
+    );
+    let (with, without, trouble) = worth(&team, "useful");
+    assert_eq!((with, without), (4, 4));
+    assert!(
+        trouble.unwrap() < 0.0,
+        "the useful one is kept: {trouble:?}"
     );
 }

@@ -178,6 +178,16 @@ async fn accepted_learnings_are_merged_with_the_change_and_the_others_are_not() 
     .await;
     let thread = team.thread(&root).await.unwrap();
     assert_eq!(cards(&thread), 3);
+    // The look back is there, with a link to the message that it rests on.
+    let messages = thread["messages"].as_array().unwrap().iter();
+    let mut messages = messages.map(Value::to_string);
+    let look_back = messages.find(|text| text.contains("Look back")).unwrap();
+    assert!(
+        look_back.contains("the tests came first (low; one round)"),
+        "{look_back}"
+    );
+    let link = format!("p{}", root.replace('.', ""));
+    assert!(look_back.contains(&link), "{look_back}");
     team.press_card(&root, "Tests first", "accept").await;
     team.press_card(&root, "Everything is a note", "reject")
         .await;
@@ -269,7 +279,7 @@ async fn a_small_thread_that_went_well_is_closed_without_a_discussion() {
 }
 
 /// A click that comes after the merge is not lost: it becomes a pull request of
-/// its own, which a person merges.
+/// its own, which a person merges; a second one joins it, and both are one commit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_learning_accepted_after_the_merge_gets_a_pull_request_of_its_own() {
     let team = Team::start(LEARNINGS).await;
@@ -288,17 +298,46 @@ async fn a_learning_accepted_after_the_merge_gets_a_pull_request_of_its_own() {
             .remote_file("main", ".codebutler/coder.md")
             .is_none()
     );
+    let before = commits(&team);
+    team.press_card(&root, "Small things after", "accept").await;
+    let both = |thread: &Value| {
+        let cards = thread["messages"].as_array().into_iter().flatten();
+        let mut cards = cards.map(Value::to_string);
+        cards.any(|card| card.contains("Tests first (coder.md)") && card.contains("workflows.md"))
+    };
+    let thread = team.until(&root, "both on one card", both).await;
+    assert!(
+        !says(&thread, "once the other"),
+        "nothing waits: {thread:#}"
+    );
+    // The card that was there before has no say any more.
+    team.press_card(&root, "Keep what was learned", "merge")
+        .await;
+    team.until(&root, "the word that it was replaced", |thread| {
+        says(thread, "that card was replaced by the newer one")
+    })
+    .await;
+    assert_eq!(commits(&team), before);
     team.press_card(&root, "Keep what was learned", "merge")
         .await;
     team.until(&root, "the second merge", |thread| {
         says(thread, "Merged #2")
     })
     .await;
-    let coder = team
-        .scratch
-        .remote_file("main", ".codebutler/coder.md")
-        .unwrap();
-    assert!(coder.contains("### Tests first"));
+    let main = |file: &str| team.scratch.remote_file("main", file).unwrap_or_default();
+    assert!(main(".codebutler/coder.md").contains("### Tests first"));
+    assert!(main(".codebutler/workflows.md").contains("## polish"));
+    assert_eq!(
+        commits(&team),
+        before + 1,
+        "one commit for what is accepted"
+    );
+    assert_eq!(team.scratch.remote_branches(), ["main"]);
+}
+
+fn commits(team: &Team) -> usize {
+    let log = team.scratch.remote_git(&["log", "--format=%s", "main"]);
+    log.lines().count()
 }
 
 /// No pull request carries what is accepted here: all of it gets one of its own,
@@ -311,7 +350,7 @@ async fn every_learning_accepted_in_a_thread_without_code_is_written() {
     team.until(&root, "the word that it waits", |thread| {
         says(
             thread,
-            "opens when the other open cards about it are decided",
+            "in one pull request, once the other 2 open cards are decided",
         )
     })
     .await;

@@ -90,10 +90,27 @@ async fn four_roles_explore_and_one_click_keeps_their_maps() {
         "what was there stays"
     );
     assert_eq!(commits(&team).len(), 2);
+
+    // What the tree speaks against is put up with it.
+    team.press_card(&root, "Let this go?", "accept").await;
+    team.press_card(&root, "Keep what was learned", "merge")
+        .await;
+    team.until(&root, "the merge", |thread| says(thread, "Merged #1"))
+        .await;
+    let coder = on_main(&team, "coder.md");
+    let (live, archive) = coder.split_once("## Archived Learnings").unwrap();
+    assert!(!live.contains("Old habit") && archive.contains("away.sh, which is gone"));
+    assert!(live.contains("- `lib/json.sh`"), "{coder}");
 }
+
+const OLD: &str = "## Learnings\n\n### Old habit\n- **When:** a flag is added\n- **Rule:** run old/away.sh first\n- **Example:** thread-1\n- **Confidence:** high\n- **Source:** thread-1, 2026-01-02\n";
 
 fn more_code(root: &Path) {
     git(root, &["pull", "--quiet", "origin", "main"]);
+    let file = root.join(".codebutler/coder.md");
+    let coder = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, coder.replacen("## Learnings\n", OLD, 1)).unwrap();
+    git(root, &["add", ".codebutler/coder.md"]);
     std::fs::create_dir_all(root.join("lib")).unwrap();
     std::fs::write(root.join("lib/json.sh"), "escape_json() {\n    cat\n}\n").unwrap();
     git(root, &["add", "lib"]);

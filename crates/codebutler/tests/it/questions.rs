@@ -96,6 +96,58 @@ fn the_team_can_be_started_from_the_last_question() {
     assert_eq!(code, 0, "{screen}");
 }
 
+/// Where there is code, the team is offered to get to know it: the price is said before,
+/// one key skips it, and what was wanted is posted once, however often the team starts.
+#[test]
+fn getting_to_know_the_code_is_offered_with_its_price_and_begins_with_the_team() {
+    let scratch = repository("test:\n\ttrue\n");
+    scratch.write("notes.py", "print('notes')\n");
+    git(&scratch.root(), &["add", "."]);
+    git(&scratch.root(), &["commit", "--quiet", "-m", "code"]);
+    pushed(&scratch.root());
+    let learn = "Let the team get to know the code?";
+    let set_up = |key: &str, next: &str| {
+        let mut command = scratch.codebutler(&["init"]);
+        command.env("OLLAMA_HOST", ollama(&["qwen3:8b"]));
+        let mut terminal = Terminal::of(command, None);
+        terminal.expect(CHAT);
+        terminal.press("\r");
+        terminal.expect_next(PROVIDER);
+        terminal.press("\r");
+        terminal.expect_next(CHECKS);
+        terminal.press("\r");
+        terminal.expect_next(learn);
+        terminal.expect("12 model calls at most, free on this machine");
+        terminal.press(key);
+        terminal.expect_next(NEXT);
+        terminal.press(next);
+        terminal
+    };
+    let (code, screen) = set_up(ESCAPE, "\r").end();
+    assert!(
+        code == 0 && screen.contains("Skipped: say `learn this repo`"),
+        "{screen}"
+    );
+    let note = scratch.root().join(".codebutler/threads/learn.wanted");
+    assert!(!note.exists());
+    std::fs::remove_dir_all(scratch.root().join(".codebutler")).unwrap();
+    std::fs::remove_file(scratch.home().join("config.json")).unwrap();
+
+    let mut terminal = set_up("\r", &format!("{DOWN}\r"));
+    terminal.expect_next("the team gets to know the code");
+    terminal.interrupt();
+    let (code, screen) = terminal.end();
+    assert_eq!(code, 0, "{screen}");
+    assert!(!note.exists());
+    let mut again = Terminal::of(scratch.codebutler(&["up", "--no-open"]), None);
+    again.expect_next("the team is at work");
+    let roots = scratch.codebutler(&["chat", "--list"]).output().unwrap();
+    let roots = String::from_utf8_lossy(&roots.stdout).into_owned();
+    assert_eq!(roots.matches("learn this repo").count(), 1, "{roots}");
+    again.interrupt();
+    again.end();
+}
+
 /// A dead address, a refused key and a model that is not there: each is named and
 /// asked for again, and what was right before is kept.
 #[test]

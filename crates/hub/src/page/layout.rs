@@ -21,6 +21,7 @@ pub(super) enum Here<'a> {
     Board,
     Agents,
     Servers,
+    Memory,
     Cost,
 }
 
@@ -33,6 +34,7 @@ impl Here<'_> {
             Here::Board => "/board".to_owned(),
             Here::Agents => "/agents".to_owned(),
             Here::Servers => "/servers".to_owned(),
+            Here::Memory => "/memory".to_owned(),
             Here::Cost => "/cost".to_owned(),
         }
     }
@@ -146,6 +148,7 @@ pub(super) fn nav(at: &str, around: &Around) -> Markup {
                 (entry("/board", "Board", 0, ""))
                 (entry("/agents", "Agents", 0, ""))
                 @if around.has_servers { (entry("/servers", "Tool servers", 0, "")) }
+                (entry("/memory", "Memory", 0, ""))
                 (entry("/cost", "Cost", 0, ""))
                 // On a phone there is no room for the field.
                 li.narrow-only { a href="/search" aria-current=[(at == "/search").then_some("page")] { "Search" } }

@@ -6,6 +6,7 @@ pub(crate) mod changes;
 pub(crate) mod channel;
 pub(crate) mod cost;
 pub(crate) mod login;
+pub(crate) mod memory;
 pub(crate) mod needs;
 pub(crate) mod overviews;
 pub(crate) mod run;

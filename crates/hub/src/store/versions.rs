@@ -14,6 +14,7 @@ const STEPS: &[&str] = &[
     include_str!("schema/0003_runs.sql"),
     include_str!("schema/0004_needs.sql"),
     include_str!("schema/0005_bot_authors.sql"),
+    include_str!("schema/0006_memory.sql"),
 ];
 
 /// The version that this build writes.

@@ -218,6 +218,7 @@ impl Teller {
             | Record::MergeSettled { .. }
             | Record::PullSeen { .. }
             | Record::PullTold { .. }
+            | Record::Chose { .. }
             | Record::Queued { .. }
             | Record::Dequeued
             | Record::ChecklistShown { .. }

@@ -1,10 +1,10 @@
 //! What the page and `/v1` show beside the conversation.
 
 use butler_protocol::{
-    BranchName, CallId, CommitSha, CrashClass, DecisionKind, Entry, HandOver, HandOverTag, Idem,
-    MessageTs, PostTag, PrNumber, PullNews, PullStatus, Record, RecordBatch, Reservation,
-    ReserveId, Role, ServerState, ServerStatus, Settlement, Sha256Hex, TokenUsage, ToolCall,
-    ToolOutcome, TreeHash, Usd, Verdict,
+    BranchName, CallId, CommitSha, CrashClass, DecisionKind, Difference, Entry, HandOver,
+    HandOverTag, Idem, LearningFigures, MessageTs, PostTag, PrNumber, PullNews, PullStatus, Record,
+    RecordBatch, Reservation, ReserveId, Role, ServerState, ServerStatus, Settlement, Sha256Hex,
+    TokenUsage, ToolCall, ToolOutcome, TreeHash, Usd, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -323,7 +323,10 @@ async fn the_page_shows_servers_of_agents_that_are_there_and_no_secret_in_their_
         error: Some(format!("it ended\u{1b}[31m after writing: <b>{}", secret())),
     };
     let control = world.control(Role::Coder);
-    control.servers(std::slice::from_ref(&status)).await.unwrap();
+    control
+        .servers(std::slice::from_ref(&status))
+        .await
+        .unwrap();
     let shown = browser.get("servers").await;
     for part in [
         "tracker",
@@ -351,4 +354,57 @@ async fn the_page_shows_servers_of_agents_that_are_there_and_no_secret_in_their_
     );
     assert!(!live.contains("went wrong"), "{live}");
     drop(coder);
+}
+
+/// What learnings are worth is the Lead's to tell, and everybody's to see.
+#[tokio::test]
+async fn the_memory_page_shows_what_the_lead_counted() {
+    let world = World::start().await;
+    let browser = Browser::login(&world).await;
+    let empty = browser.get("memory").await;
+    assert!(empty.contains("Nothing learned yet"), "{empty}");
+    let learning = |id: &str, against: Option<&str>| LearningFigures {
+        id: id.to_owned(),
+        file: "coder.md".to_owned(),
+        title: format!("Name every <caller> {id}"),
+        source: "thread-1700000000.000100, 2026-01-02".to_owned(),
+        trial: against.is_some(),
+        with: 3,
+        without: 4,
+        helped: 1,
+        trouble: Some(Difference {
+            mean: -1.0,
+            margin: 2.0,
+        }),
+        cost: None,
+        said: "trouble per thread: 1.0 less with it; it may be chance".to_owned(),
+        against: against.map(str::to_owned),
+    };
+    let figures = [
+        learning("k3m9qa", None),
+        learning("brave2", Some("it is not missed")),
+    ];
+    let refused = world.control(Role::Coder).tell_memory(&figures).await;
+    assert!(refused.is_err(), "only who keeps them counts them");
+    let lead = world.control(Role::Lead);
+    lead.tell_memory(&figures[..1]).await.unwrap();
+    lead.tell_memory(&figures).await.unwrap();
+    for shown in [
+        browser.get("memory").await,
+        browser.get("memory/live").await,
+    ] {
+        for part in [
+            "Name every &lt;caller&gt; k3m9qa",
+            "since 2026-01-02",
+            "used in 3 threads",
+            "named as helpful in 1",
+            "it may be chance",
+            "on trial",
+            "it is not missed",
+            "codebutler memory trial k3m9qa",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        assert_eq!(shown.matches("coder.md").count(), 2, "counted once each");
+    }
 }

@@ -21,7 +21,14 @@ fn a_thread_knows_where_its_files_are() {
             dir.research(&RequestId::new("k3m9qa")),
             "conversations/researcher-k3m9qa.jsonl",
         ),
-        (dir.decisions(Role::Lead), "decisions/lead.jsonl"),
+        (
+            dir.decisions(&dir.conversation(Role::Lead)),
+            "decisions/lead.jsonl",
+        ),
+        (
+            dir.usage(&dir.research(&RequestId::new("k3m9qa"))),
+            "usage/researcher-k3m9qa.jsonl",
+        ),
         (dir.facts(), "thread.json"),
     ];
     for (path, tail) in expected {

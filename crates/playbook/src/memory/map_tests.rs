@@ -43,6 +43,12 @@ fn what_it_names_can_be_looked_up() {
     assert_eq!(paths, expected);
     let symbols: Vec<String> = map().symbols().into_iter().collect();
     assert_eq!(symbols, ["open", "read_notes"]);
+    // A method is no file, however short its name.
+    let mut map = ProjectMap::default();
+    let facts = ["`parser.error` and `childProcess.spawn` in `cli.py`, not in `bin/run.x`".into()];
+    map.take(&[], &facts);
+    let paths: Vec<String> = map.paths().into_iter().collect();
+    assert_eq!(paths, ["bin/run.x", "cli.py"]);
 }
 
 #[test]

@@ -214,9 +214,24 @@ pub(crate) fn is_path(word: &str) -> bool {
     let letters = extension.chars().all(|c| c.is_ascii_alphanumeric())
         && extension.chars().any(|c| c.is_ascii_alphabetic());
     let long = stem.chars().count() > 1 || word.contains('/');
-    let file = long && (1..=5).contains(&extension.len()) && letters;
+    // `parser.error` is code, `parser.py` is a file; with a folder before it any ending is.
+    let name_of_file = word.contains('/') || stem.starts_with("Makefile");
+    let known = name_of_file || ENDINGS.contains(&extension.to_ascii_lowercase().as_str());
+    let file = long && (1..=5).contains(&extension.len()) && letters && known;
     plain && (file || word.ends_with('/'))
 }
+
+/// Endings by which a word alone is the name of a file.
+const ENDINGS: &[&str] = &[
+    "adoc", "bash", "bat", "c", "cc", "cfg", "cjs", "clj", "conf", "cpp", "cs", "css", "csv",
+    "cts", "dart", "ejs", "el", "env", "erb", "erl", "ex", "exs", "fish", "go", "gql", "gz", "h",
+    "hbs", "hpp", "hs", "htm", "html", "ico", "ini", "ipynb", "java", "jl", "jpeg", "jpg", "js",
+    "json", "jsonl", "jsx", "kt", "kts", "less", "lock", "lua", "m", "md", "mdx", "mjs", "mk",
+    "ml", "mm", "mts", "nim", "nix", "orig", "pdf", "php", "pl", "plist", "pm", "png", "proto",
+    "ps1", "py", "pyi", "pyx", "r", "rb", "rs", "rst", "sass", "scala", "scss", "sh", "snap",
+    "sql", "sum", "svg", "swift", "tf", "tmpl", "toml", "ts", "tsv", "tsx", "txt", "vue", "wasm",
+    "xml", "yaml", "yml", "zig", "zsh",
+];
 
 #[cfg(test)]
 #[path = "prune_tests.rs"]

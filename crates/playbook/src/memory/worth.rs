@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use butler_protocol::Role;
+use butler_protocol::{Difference, Role};
 
 /// How one thread went.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,34 +23,17 @@ pub struct ThreadStory {
     pub cost: f64,
 }
 
-/// The difference that a learning makes per thread: below zero is less with it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Difference {
-    /// The difference of the means.
-    pub mean: f64,
-    /// Half the width of the interval in which it lies in 19 of 20 cases.
-    pub margin: f64,
-}
-
-impl Difference {
-    fn of(with: &[f64], without: &[f64]) -> Option<Self> {
-        let (n, m) = (with.len(), without.len());
-        let fewest = n.min(m);
-        if fewest < FEWEST {
-            return None;
-        }
-        let spread = variance(with) / count(n) + variance(without) / count(m);
-        Some(Self {
-            mean: mean(with) - mean(without),
-            margin: quantile(fewest - 1) * spread.sqrt(),
-        })
+fn difference(with: &[f64], without: &[f64]) -> Option<Difference> {
+    let (n, m) = (with.len(), without.len());
+    let fewest = n.min(m);
+    if fewest < FEWEST {
+        return None;
     }
-
-    /// Whether all of the interval lies on one side.
-    #[must_use]
-    pub fn is_clear(self) -> bool {
-        self.mean.abs() > self.margin
-    }
+    let spread = variance(with) / count(n) + variance(without) / count(m);
+    Some(Difference {
+        mean: mean(with) - mean(without),
+        margin: quantile(fewest - 1) * spread.sqrt(),
+    })
 }
 
 /// With fewer threads on one side nothing is said.
@@ -84,8 +67,8 @@ impl Worth {
             |threads: &[&ThreadStory]| -> Vec<f64> { threads.iter().map(|one| one.cost).collect() };
         Self {
             helped: with.iter().filter(|one| one.helped.contains(id)).count(),
-            trouble: Difference::of(&trouble(&with), &trouble(&without)),
-            cost: Difference::of(&cost(&with), &cost(&without)),
+            trouble: difference(&trouble(&with), &trouble(&without)),
+            cost: difference(&cost(&with), &cost(&without)),
             with: with.len(),
             without: without.len(),
         }

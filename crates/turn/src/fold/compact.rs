@@ -112,7 +112,6 @@ impl Machine {
         self.append(Record::Summary { upto, text }, out);
         out.extend(told);
         out.push(Effect::Chose {
-            about: "compaction",
             what: format!("the conversation up to line {upto} was summarised"),
             why: "the next request would have filled most of the model's window".to_owned(),
         });

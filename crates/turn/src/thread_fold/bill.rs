@@ -17,6 +17,8 @@ pub struct RoleBill {
     pub switches: Vec<(String, String)>,
     /// Activations that ended because they went in circles.
     pub stuck: u64,
+    /// Times that a stronger model took over because of trouble.
+    pub raised: u64,
     /// Messages that other roles sent it.
     pub exchanges: u64,
     /// Where its calls to the model went.
@@ -56,7 +58,12 @@ impl RoleBill {
                 usage: *usage,
             }),
             Record::ToolResult { .. } => self.tools += 1,
-            Record::Model { model, reason, .. } => {
+            Record::Model {
+                model,
+                reason,
+                asked_for,
+            } => {
+                self.raised += u64::from(!asked_for);
                 self.switches.push((model.clone(), reason.clone()));
             }
             Record::ActivationEnded {

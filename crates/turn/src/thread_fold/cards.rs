@@ -112,6 +112,11 @@ impl Cards {
                 if asked.kind() == DecisionKind::Plan {
                     self.plans.push(request.clone());
                 }
+                // More was accepted: the new card takes the place of the one that waited.
+                if asked.is_knowledge() {
+                    let waits = |one: &Asked| one.is_knowledge() && one.used.is_none();
+                    self.asked.retain(|_, one| !waits(one));
+                }
                 self.asked.insert(request.clone(), asked);
                 let carried = learnings.iter().cloned();
                 self.carried
@@ -231,6 +236,14 @@ impl Cards {
     pub fn uncarried(&self) -> Vec<Proposal> {
         let mut accepted = self.accepted();
         accepted.retain(|proposal| !self.carried.contains_key(&proposal.sha256()));
+        accepted
+    }
+
+    /// The accepted learnings that a card carries.
+    #[must_use]
+    pub fn carried_by(&self, request: &RequestId) -> Vec<Proposal> {
+        let mut accepted = self.accepted();
+        accepted.retain(|proposal| self.carried.get(&proposal.sha256()) == Some(request));
         accepted
     }
 

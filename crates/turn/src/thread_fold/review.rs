@@ -28,6 +28,8 @@ pub struct Review {
     pub reading: Reading,
     /// Approvals of this round that were refused because nothing stood behind them.
     pub hasty: u32,
+    /// Hand-overs without a green receipt that were refused so far.
+    pub unverified: u32,
     /// Whether another role put a question to this one since the verdict.
     pub asked_since: bool,
 }
@@ -109,6 +111,7 @@ impl Review {
             Record::Gave { hand_over, .. } => self.gave(hand_over),
             Record::ToolResult { outcome, .. } => {
                 self.hasty += u32::from(outcome.refused_for == Some(RefusedFor::Hasty));
+                self.unverified += u32::from(outcome.refused_for == Some(RefusedFor::Unverified));
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use butler_protocol::{EventId, EventKind, MessageTs, Record};
+use butler_protocol::{EventId, EventKind, MessageTs, Record, Speaker};
 
 use super::is_of_person;
 
@@ -20,6 +20,8 @@ pub struct Seen {
     pub(crate) last_ms: i64,
     /// When a person last spoke or decided.
     pub person_spoke_ms: Option<i64>,
+    /// Names of the people who spoke to it.
+    pub people: BTreeSet<String>,
     /// Hand-overs that were taken in.
     received: HashSet<EventId>,
 }
@@ -34,6 +36,9 @@ impl Seen {
             } => {
                 self.hear(event.as_ref());
                 self.note(event.as_ref(), ts.as_ref());
+                if let Speaker::Person { name, .. } = speaker {
+                    self.people.insert(name.clone());
+                }
                 if is_of_person(speaker, event.as_ref()) {
                     self.person_spoke_ms = Some(at_ms);
                 }

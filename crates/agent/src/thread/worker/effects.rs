@@ -15,7 +15,6 @@ use super::{Beside, HubEdge, Worker};
 use crate::{
     AgentError,
     decide::designs,
-    tell::decision_log,
     tell::hub_updates::HubUpdate,
     thread::{
         driver::{Beginning, Edge},
@@ -140,9 +139,8 @@ impl Edge for HubEdge {
     }
 
     async fn wrote(worker: &mut Worker, entries: Vec<Entry>) {
-        let chosen = entries.iter();
-        let chosen = chosen.filter_map(|entry| decision_log::of_record(&entry.record, entry.at_ms));
-        decision_log::keep(&worker.edge.choices, &chosen.collect::<Vec<_>>());
+        let chosen = worker.machine.thread().chosen.all();
+        worker.edge.views.add(&entries, chosen);
         worker.edge.joined |= entries.iter().any(|entry| super::is_work(&entry.record));
         for entry in &entries {
             worker.tell_fallback(&entry.record);
@@ -249,11 +247,7 @@ impl Worker {
             ),
             Effect::Activity { state, step } => HubUpdate::Activity(state, step),
             Effect::Progress(text) => HubUpdate::Activity(ActivityState::Working, Some(text)),
-            Effect::Chose { about, what, why } => {
-                info!(what, why, "choice");
-                let choice = decision_log::chosen(about, what, why, self.clock.now_ms());
-                return decision_log::keep(&self.edge.choices, &[choice]);
-            }
+            Effect::Chose { what, why } => return info!(what, why, "choice"),
             _ => return,
         };
         self.edge.hub_updates.add(hub_update).await;

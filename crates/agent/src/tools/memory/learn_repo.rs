@@ -5,12 +5,15 @@ use std::{fmt::Write, time::Duration};
 
 use butler_playbook::{ProjectMap, map_in, role_file};
 use butler_policy::{Duty, Permit};
-use butler_protocol::{CallId, HandOver, Record, Role, Then, ToolOutcome, ToolSpec, Waiting};
+use butler_protocol::{
+    CallId, HandOver, Record, Role, Then, ToolOutcome, ToolSpec, Waiting, count_of,
+};
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use super::propose_learnings::let_go;
 use crate::{
     AgentError,
     thread::context::{ThreadContext, request_nth},
@@ -72,10 +75,16 @@ impl ChatTool for LearnRepo {
             Err(error) => return failed("the tree could not be read", &error),
         };
         if wanted.is_empty() {
-            return ToolOutcome::ok(
-                "nothing that the project maps name has changed since they were made: say so, and \
-                 that `learn everything` makes them anew",
-            );
+            let root = tool_context.workplace().root();
+            let gone = match let_go(context, permit.call(), root).await {
+                Ok(0) => String::new(),
+                Ok(count) => format!("; {} may go, each on a card", count_of(count, "learning")),
+                Err(error) => return failed("what should go was not put up", &error),
+            };
+            return ToolOutcome::ok(format!(
+                "nothing that the project maps name has changed since they were made{gone}: say so, \
+                 and that `learn everything` makes them anew"
+            ));
         }
         for (number, (role, text)) in (0..).zip(&wanted) {
             if let Err(error) = ask(context, permit.call(), number, *role, text).await {

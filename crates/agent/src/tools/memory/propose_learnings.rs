@@ -2,26 +2,29 @@
 //! accepts or rejects every one by itself; the runtime writes what was accepted,
 //! and exactly that, when the thread is merged. Nothing waits for these cards.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use butler_playbook::Topic;
 use butler_policy::Permit;
 use butler_protocol::{
-    CallId, Change, Confidence, DecisionKind, Fate, Proposal, Remark, Role, Subject, ToolOutcome,
-    ToolSpec,
+    CallId, Change, Confidence, DecisionKind, Fate, Proposal, Record, Remark, Role, Subject,
+    ToolOutcome, ToolSpec,
 };
+use butler_slack::SlackError;
 use butler_tools::ToolContext;
 use butler_turn::ThreadFold;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::look_back::{self, Known, Point};
 use crate::tools::{ChatTool, failed, spec};
 use crate::{
     decide::{
         cards::{self, NewCard},
         knowledge, learnings,
     },
-    tell::thread_logs,
+    tell::{bill::Bill, joining, render, thread_logs},
     thread::context::{ThreadContext, request_nth},
     upkeep::pruning,
 };
@@ -33,6 +36,9 @@ pub(crate) struct ProposeLearnings(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
+    /// After friction: three `well`, three `friction`, one of each other kind at most.
+    #[serde(default)]
+    look_back: Vec<Point>,
     /// Rules worth keeping.
     #[serde(default)]
     learnings: Vec<LearningInput>,
@@ -48,7 +54,7 @@ pub(crate) struct Input {
 struct PruneInput {
     file: String,
     title: String,
-    /// Not needed where ReadThread(what: memory) gives the reason.
+    /// Unless ReadThread(what: memory) says it.
     #[serde(default)]
     why: String,
 }
@@ -57,13 +63,9 @@ struct PruneInput {
 struct LearningInput {
     /// global.md, workflows.md, or the file of the role that needs it.
     file: String,
-    /// A few words.
     title: String,
-    /// The situation it is for.
     when: String,
-    /// What to do then.
     rule: String,
-    /// The case it was learned from.
     example: String,
     /// high: stated by a person, or seen often; low: a guess.
     confidence: Confidence,
@@ -71,14 +73,11 @@ struct LearningInput {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ChangeInput {
-    /// The file below .codebutler/.
     file: String,
     /// The exact passage that is not true any more; empty adds.
     #[serde(default)]
     old: String,
-    /// What stands there instead.
     new: String,
-    /// In one line.
     why: String,
 }
 
@@ -90,13 +89,11 @@ impl ChatTool for ProposeLearnings {
     fn told() -> ToolSpec {
         spec::<Input>(
             Self::NAME,
-            "Shows the person what the team should remember, one card each with Accept and \
-             Reject. Use it for rules that would have changed this thread and will come again, for \
-             passages that it made untrue, and with `prune` for learnings that should go. It does \
-             not wait, and its answer says how to go on. What is accepted is written by the \
-             runtime. Example: {\"learnings\": [{\"file\": \"coder.md\", \"title\": \"Name every \
-             caller\", \"when\": \"a flag is planned\", \"rule\": \"list the callers in the \
-             plan\", \"example\": \"F1: import.sh:12\", \"confidence\": \"medium\"}]}",
+            "Posts the look back, and shows the person what the team should remember, one card \
+             each with Accept and Reject: rules that would have changed this thread and will come \
+             again, passages that it made untrue, and with `prune` learnings that should go. It \
+             does not wait, and its answer says how to go on. Example: {\"prune\": [{\"file\": \
+             \"coder.md\", \"title\": \"Be quick\"}]}",
         )
     }
 
@@ -112,11 +109,87 @@ impl ChatTool for ProposeLearnings {
             Ok(logs) => logs.iter().map(|log| log.role).collect(),
             Err(error) => return failed("who took part could not be read", &error),
         };
-        match proposals(&self.0, input, root, (&against, &took_part)) {
-            Ok(proposals) => propose(&self.0, permit.call(), &proposals, &against).await,
-            Err(problem) => ToolOutcome::error(problem),
+        let known = match known(&self.0, &input.look_back).await {
+            Ok(known) => known,
+            Err(error) => return failed("the thread could not be read", &error),
+        };
+        let points = cleaned(&self.0, &input.look_back);
+        let mut wrong = look_back::problems(&points, &known);
+        let proposals = proposals(&self.0, input, root, (&against, &took_part), &mut wrong);
+        if !wrong.is_empty() {
+            return ToolOutcome::error(format!("refused:\n- {}", wrong.join("\n- ")));
+        }
+        if let Err(error) = tell(&self.0, permit.call(), &points, &known).await {
+            return failed("the look back was not posted", &error);
+        }
+        propose(&self.0, permit.call(), &proposals, &against).await
+    }
+
+    /// A point as `friction: two rounds` too.
+    fn item(field: &str, given: Value) -> Value {
+        match (field, given) {
+            ("look_back", Value::String(text)) => {
+                let (kind, what) = text.split_once(": ").unwrap_or(("friction", &text));
+                serde_json::json!({"kind": kind.trim().to_lowercase(), "what": what})
+            }
+            (_, given) => given,
         }
     }
+}
+
+/// What the points can name; nothing is read where there are none.
+async fn known(context: &ThreadContext, points: &[Point]) -> Result<Known, SlackError> {
+    if points.is_empty() {
+        return Ok(Known::default());
+    }
+    let messages = context.poster.web.replies(&context.thread).await?;
+    let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
+    let mut figures = Bill::of(&logs).lines().join(" ");
+    let mut known = Known::default();
+    for log in &logs {
+        let review = &log.fold.review;
+        let verdict = review.verdict.iter().flat_map(|(one, _)| &one.findings);
+        let findings = review.findings.iter().chain(verdict);
+        known.findings.extend(findings.map(|one| one.id.clone()));
+        figures.push_str(&format!(" {}", review.rounds));
+        let receipts = log.entries.iter().filter_map(|entry| match &entry.record {
+            Record::Checked { receipt } => Some(render::checks_line(Some(receipt))),
+            _ => None,
+        });
+        figures.extend(receipts.map(|line| format!(" {line}")));
+    }
+    known.figures = look_back::numbers(&figures).into_iter().collect();
+    let said = messages.into_iter().filter(|one| !joining::is_outside(one));
+    known.messages = said.map(|one| one.ts).collect();
+    Ok(known)
+}
+
+/// The points as they may leave this machine.
+fn cleaned(context: &ThreadContext, points: &[Point]) -> Vec<Point> {
+    let clean = |point: &Point| point.clone().map(|text| context.agent.clean(text));
+    points.iter().map(clean).collect()
+}
+
+/// Posts the look back, once.
+async fn tell(
+    context: &ThreadContext,
+    call: &CallId,
+    points: &[Point],
+    known: &Known,
+) -> Result<(), SlackError> {
+    if points.is_empty() {
+        return Ok(());
+    }
+    let mut links = Vec::new();
+    for ts in &known.messages {
+        links.push(context.poster.permalink(&context.thread.channel, ts).await);
+    }
+    let link = |number: usize| links.get(number.checked_sub(1)?)?.clone();
+    let text = look_back::render(points, link);
+    let idem = context.idem_for(&request_nth(call, 0), "look-back");
+    let poster = &context.poster;
+    poster.say(&context.thread, idem, &text, Vec::new()).await?;
+    Ok(())
 }
 
 /// Whether the thread's own work is what is learned from. Without a review there is
@@ -131,7 +204,8 @@ fn proposals(
     input: Input,
     root: &Path,
     (against, took_part): (&[Proposal], &[Role]),
-) -> Result<Vec<Proposal>, String> {
+    wrong: &mut Vec<String>,
+) -> Vec<Proposal> {
     let source = format!("thread-{}, {}", context.thread.root, context.agent.today());
     let learnings = input.learnings.into_iter().map(|one| Proposal {
         file: one.file,
@@ -154,27 +228,53 @@ fn proposals(
     });
     let mut all: Vec<Proposal> = learnings.chain(changes).collect();
     for proposal in &mut all {
-        proposal.file = routed(&proposal.file, took_part)?;
+        match routed(&proposal.file, took_part) {
+            Ok(file) => proposal.file = file,
+            Err(problem) => wrong.push(problem),
+        }
     }
+    all.extend(look_back::proposals(&input.look_back));
     for one in &input.prune {
-        all.push(pruned(one, root, against)?);
+        match pruned(one, root, against) {
+            Ok(proposal) => all.push(proposal),
+            Err(problem) => wrong.push(problem),
+        }
     }
-    if all.is_empty() || all.len() > MOST {
-        return Err(format!(
+    if (all.is_empty() && input.look_back.is_empty()) || all.len() > MOST {
+        wrong.push(format!(
             "give between 1 and {MOST} learnings and changes; with nothing to keep, go on without"
         ));
     }
-    for proposal in &all {
-        learnings::check(proposal)?;
-        let before = knowledge::read(root, &proposal.path()).unwrap_or_else(|| {
-            butler_playbook::builtin_file(&proposal.file)
-                .map_or("", |file| file.text)
-                .to_owned()
+    wrong.extend(sound(root, &all));
+    all
+}
+
+/// What would be wrong with the files once all of it is written.
+fn sound(root: &Path, proposals: &[Proposal]) -> Vec<String> {
+    let mut files: BTreeMap<&str, (String, String)> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for proposal in proposals {
+        let name = proposal.file.as_str();
+        if let Err(problem) = learnings::check(proposal) {
+            wrong.push(problem);
+            continue;
+        }
+        let (_, text) = files.entry(name).or_insert_with(|| {
+            let shipped = || butler_playbook::builtin_file(name).map_or("", |file| file.text);
+            let there = knowledge::read(root, &proposal.path());
+            let before = there.unwrap_or_else(|| shipped().to_owned());
+            (before.clone(), before)
         });
-        learnings::apply(proposal, &before)
-            .map_err(|reason| format!("{}: {reason}", proposal.title()))?;
+        match learnings::apply(proposal, text) {
+            Ok(changed) => *text = changed,
+            Err(reason) => wrong.push(format!("{}: {reason}", proposal.title())),
+        }
     }
-    Ok(all)
+    for (name, (before, after)) in files {
+        let found = learnings::made_worse(name, &before, &after).into_iter();
+        wrong.extend(found.map(|what| format!("{name} would not be sound: {what}")));
+    }
+    wrong
 }
 
 /// The file for what it is about: `coding` and `coder.md` are the same place. A
@@ -228,12 +328,12 @@ fn pruned(input: &PruneInput, root: &Path, against: &[Proposal]) -> Result<Propo
     })
 }
 
-async fn propose(
+/// Puts proposals before the person, a numbered card each.
+async fn put_up(
     context: &ThreadContext,
     call: &CallId,
     proposals: &[Proposal],
-    against: &[Proposal],
-) -> ToolOutcome {
+) -> Result<(), SlackError> {
     let own: Vec<_> = (0..)
         .zip(proposals)
         .map(|(number, _)| request_nth(call, number))
@@ -255,10 +355,33 @@ async fn propose(
             remarks: vec![Remark::runtime("Number", number.to_string())],
             learnings: Vec::new(),
         };
-        match cards::post(context, idem, card).await {
-            Ok(record) => context.write(record),
-            Err(error) => return failed("a card was not posted", &error),
-        }
+        let record = cards::post(context, idem, card).await?;
+        context.write(record);
+    }
+    Ok(())
+}
+
+/// What the evidence speaks against goes before the person: getting to know the code
+/// again is the time to let old rules go. How many cards there are now.
+pub(super) async fn let_go(
+    context: &ThreadContext,
+    call: &CallId,
+    root: &Path,
+) -> Result<usize, SlackError> {
+    let mut against = pruning::proposals(root, &context.agent).await?;
+    against.truncate(MOST);
+    put_up(context, call, &against).await?;
+    Ok(against.len())
+}
+
+async fn propose(
+    context: &ThreadContext,
+    call: &CallId,
+    proposals: &[Proposal],
+    against: &[Proposal],
+) -> ToolOutcome {
+    if let Err(error) = put_up(context, call, proposals).await {
+        return failed("a card was not posted", &error);
     }
     let left: Vec<_> = against
         .iter()
@@ -269,6 +392,7 @@ async fn propose(
         None => "there is no pull request here, so you are done: what they accept is written",
     };
     let cards = match proposals.len() {
+        0 => "the look back is posted".to_owned(),
         1 => "one card is waiting for the person, who decides it".to_owned(),
         many => format!("{many} cards are waiting for the person, who decides each one"),
     };

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::propose_learnings::let_go;
 use crate::{
     AgentError,
     decide::cards::NewCard,
@@ -84,7 +85,12 @@ impl ChatTool for SaveMap {
         match made {
             Err(refusal) => ToolOutcome::error(refusal),
             Ok(change) if Duty::Remember.is_of(context.role()) => {
-                show(context, permit, change).await
+                let shown = show(context, permit, change).await;
+                let root = tool_context.workplace().root();
+                match let_go(context, permit.call(), root).await {
+                    Ok(_) => shown,
+                    Err(error) => failed("what should go was not put up", &error),
+                }
             }
             Ok(change) => send(context, permit.call(), change).await,
         }

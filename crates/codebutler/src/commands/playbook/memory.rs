@@ -3,18 +3,17 @@
 
 use std::path::Path;
 
-use butler_agent::{Trials, story};
+use butler_agent::{ThreadLogs, Trials, figures, on_disk};
 use butler_config::FOLDER;
 use butler_journal::ThreadDir;
-use butler_playbook::{Memory, ThreadStory, Worth, role_file};
-use butler_protocol::{Role, count_of};
+use butler_protocol::{LearningFigures, count_of};
 use jiff::civil::Date;
-use serde_json::{Value, json};
 
 use crate::{
     commands::{set_up_here, talk::thread_logs::logs},
     error::CliError,
     exit::Exit,
+    process,
     ui::Ui,
 };
 
@@ -44,26 +43,15 @@ enum What {
     },
 }
 
-/// A learning with what is known of it.
-struct Row {
-    file: &'static str,
-    id: String,
-    title: String,
-    source: String,
-    trial: bool,
-    worth: Worth,
-}
-
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     let threads = root.join(FOLDER).join("threads");
-    let trials = Trials::read(&threads);
-    let rows = rows(&root, &threads, &trials)?;
+    let rows = rows(&root, &threads)?;
     if let Some(What::Trial { id, end }) = &args.what {
-        return trial(&rows, trials, &threads, (id, *end), ui);
+        return trial(&rows, &threads, (id, *end), ui);
     }
     if args.json {
-        ui.json(Value::Array(rows.iter().map(as_json).collect()))?;
+        ui.json(serde_json::to_value(&rows).map_err(CliError::internal)?)?;
         return Ok(Exit::Done);
     }
     if rows.is_empty() {
@@ -76,73 +64,45 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             "{}  {} ({}{trial})",
             row.id, row.title, row.file
         ))?;
-        let used = count_of(row.worth.with, "thread");
-        let helped = match row.worth.helped {
+        let used = count_of(row.with, "thread");
+        let helped = match row.helped {
             0 => String::new(),
             many => format!(", named as helpful in {many}"),
         };
         ui.line(format_args!(
             "        {}used in {used}{helped}",
-            age(&row.source, today)
+            age(row, today)
         ))?;
-        ui.line(format_args!("        {}", row.worth.in_words()))?;
+        ui.line(format_args!("        {}", row.said))?;
+        if let Some(why) = &row.against {
+            ui.line(format_args!("        should go: {why}"))?;
+        }
     }
     Ok(Exit::Done)
 }
 
 /// `3 days old, `, from the day that its source names.
-fn age(source: &str, today: Date) -> String {
-    let words = source.rsplit([',', ' ']);
-    let day = words.filter_map(|word| word.parse::<Date>().ok()).next();
+fn age(row: &LearningFigures, today: Date) -> String {
+    let day = row.day().and_then(|day| day.parse::<Date>().ok());
     let days = day.and_then(|day| today.since(day).ok());
     days.map_or_else(String::new, |span| {
         format!("{} old, ", count_of(span.get_days(), "day"))
     })
 }
 
-fn rows(root: &Path, threads: &Path, trials: &Trials) -> Result<Vec<Row>, CliError> {
-    let stories = stories(threads)?;
-    let roles = Role::ALL
-        .into_iter()
-        .map(|role| (role_file(role).name, Some(role)));
-    let mut rows = Vec::new();
-    for (file, role) in std::iter::once(("global.md", None)).chain(roles) {
-        let path = root.join(FOLDER).join(file);
-        let Ok(text) = std::fs::read_to_string(path) else {
-            continue;
-        };
-        for entry in Memory::parse(file, text).live() {
-            let since = trials.0.get(&entry.id).copied();
-            let fair: Vec<ThreadStory> = stories
-                .iter()
-                .filter(|one| role.is_none_or(|role| one.roles.contains(&role)))
-                .filter(|one| since.is_none_or(|since| one.began_ms >= since))
-                .cloned()
-                .collect();
-            rows.push(Row {
-                file,
-                worth: Worth::of(&entry.id, &fair),
-                id: entry.id.clone(),
-                title: entry.learning.title.clone(),
-                source: entry.learning.source.clone(),
-                trial: since.is_some(),
-            });
-        }
-    }
-    Ok(rows)
-}
-
-fn stories(threads: &Path) -> Result<Vec<ThreadStory>, CliError> {
-    let mut stories = Vec::new();
+fn rows(root: &Path, threads: &Path) -> Result<Vec<LearningFigures>, CliError> {
+    let mut all: Vec<ThreadLogs> = Vec::new();
     for thread in ThreadDir::list(threads).map_err(CliError::internal)? {
-        stories.extend(story(&logs(threads, &thread)?));
+        let logs = logs(threads, &thread)?;
+        all.push((thread, logs));
     }
-    Ok(stories)
+    let trials = Trials::read(threads);
+    let files = on_disk(root);
+    process::run_on_one_thread(|_| async { Ok(figures(root, &files, &all, &trials).await) })
 }
 
 fn trial(
-    rows: &[Row],
-    mut trials: Trials,
+    rows: &[LearningFigures],
     threads: &Path,
     (id, end): (&str, bool),
     ui: &Ui,
@@ -152,12 +112,10 @@ fn trial(
         return Err(CliError::user(what).hint("`codebutler memory` lists them with their ids"));
     };
     if end {
-        trials.0.remove(id);
+        Trials::end(threads, id)?;
     } else {
-        let now = jiff::Timestamp::now().as_millisecond();
-        trials.0.entry(id.to_owned()).or_insert(now);
+        Trials::begin(threads, id, jiff::Timestamp::now().as_millisecond())?;
     }
-    trials.write(threads)?;
     ui.line(match end {
         true => format!("The trial of \"{}\" has ended; all threads have it again.", row.title),
         false => format!(
@@ -166,14 +124,4 @@ fn trial(
         ),
     })?;
     Ok(Exit::Done)
-}
-
-fn as_json(row: &Row) -> Value {
-    let worth = &row.worth;
-    let difference = |of: Option<butler_playbook::Difference>| {
-        of.map(|of| json!({"mean": of.mean, "margin": of.margin}))
-    };
-    json!({"id": row.id, "file": row.file, "title": row.title, "source": row.source,
-        "trial": row.trial, "with": worth.with, "without": worth.without, "helped": worth.helped,
-        "trouble": difference(worth.trouble), "cost": difference(worth.cost)})
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     cli,
-    commands::run::up::login_link,
+    commands::run::{learning, up::login_link},
     error::CliError,
     exit::Exit,
     process::{
@@ -67,6 +67,9 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     install(&place, &args.roles, ui)?;
     process::run_on_one_thread(async |_cancel| {
         let found = settled(&place).await?;
+        if let Some(hub) = &found.hub {
+            learning::post(&place.settings, hub, ui).await;
+        }
         tell(&place, &found, ui)
     })
 }

@@ -183,7 +183,7 @@ fn logs(folder: &Path, waiting: &BTreeSet<String>) -> Vec<RoleLog> {
             continue;
         };
         let role = name.split('-').next().unwrap().to_owned();
-        let choices = folder.join(format!("decisions/{role}.jsonl"));
+        let choices = folder.join(format!("decisions/{name}.jsonl"));
         let rests = is_over(&log.entries) && !waiting.contains(&role);
         let log = RoleLog {
             rests,

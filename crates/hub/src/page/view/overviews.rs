@@ -19,7 +19,7 @@ use crate::page::{
         agents,
         board::{self, BoardView},
         changes::{self, ChangesView},
-        cost, needs, search, servers,
+        cost, memory, needs, search, servers,
         timeline::{self, TimelineView},
     },
     visitor,
@@ -32,7 +32,7 @@ use crate::{
     person_api::guard::Somebody,
     presence,
     views::{
-        bill,
+        bill, memory as team_memory,
         overview::{self, Window},
         pulls, timeline as thread_timeline,
     },
@@ -54,6 +54,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/agents/live", get(agents_live))
         .route("/servers", get(servers))
         .route("/servers/live", get(servers_live))
+        .route("/memory", get(memory))
+        .route("/memory/live", get(memory_live))
         .route("/cost", get(cost))
         .route("/cost/live", get(cost_live))
         .route("/c/{channel}/{ts}/timeline", get(timeline))
@@ -75,6 +77,17 @@ async fn needs(State(app): State<Arc<App>>, seen: Seen) -> Shown {
 
 async fn needs_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
     Ok(needs::parts(&around(&app, visitor(seen)?).await?))
+}
+
+async fn memory(State(app): State<Arc<App>>, seen: Seen) -> Shown {
+    let around = around(&app, visitor(seen)?).await?;
+    let teams = app.store.read(team_memory::all).await?;
+    Ok(memory::page(&teams, &around))
+}
+
+async fn memory_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
+    visitor(seen)?;
+    Ok(memory::parts(&app.store.read(team_memory::all).await?))
 }
 
 /// `?at=` says which entry is the current one.

@@ -16,7 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use crate::commands::run::up::team::{Place, Team};
 use crate::commands::run::up::{greeting::Greeting, quiet::problems_only};
-use crate::commands::{inspect::policy, run::listen::Listen};
+use crate::commands::{
+    inspect::policy,
+    run::{learning, listen::Listen},
+};
 use crate::ui::paint::Paint;
 use crate::{
     browser,
@@ -80,6 +83,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             // A link works once, so the browser gets one of its own.
             browser::open(&login_link(&settings, &team.url)?).await;
         }
+        learning::post(&settings, &team.url, ui).await;
         if greeting.waits_for_a_model() {
             wait_for_a_model(in_force, &team, &cancel, ui).await;
         }

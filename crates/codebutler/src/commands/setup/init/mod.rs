@@ -12,6 +12,7 @@ mod chat;
 mod checks;
 mod detect;
 mod endpoint;
+mod learn;
 mod models;
 mod provider;
 mod seed;
@@ -157,6 +158,9 @@ fn offer(ui: &Ui) -> Result<Exit, CliError> {
     let (machine, _) = Settings::machine(&environment)?;
     if machine.models.endpoints.is_empty() && machine.openrouter.api_key.is_none() {
         return Ok(Exit::Done);
+    }
+    if let Some(root) = repository_root(&env::current_dir()?) {
+        learn::offer(&root, ui)?;
     }
     let choices = [
         "not now",

@@ -1,0 +1,40 @@
+//! What each team has learned, and what is known of each learning.
+
+use butler_protocol::LearningFigures;
+use rusqlite::params;
+
+use crate::{error::Trouble, store::db::Db};
+
+/// The learnings of one repository.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TeamMemory {
+    pub(crate) repo: String,
+    pub(crate) figures: Vec<LearningFigures>,
+    /// When they were counted.
+    pub(crate) told_ms: i64,
+}
+
+/// Keeps what was counted last.
+pub(crate) fn keep(db: &Db, repo: &str, figures: &[LearningFigures]) -> Result<(), Trouble> {
+    let text = serde_json::to_string(figures).unwrap_or_else(|_| "[]".to_owned());
+    db.execute(
+        "INSERT OR REPLACE INTO memory (repo, figures, told_ms) VALUES (?1, ?2, ?3)",
+        params![repo, text, db.now_ms()],
+    )?;
+    Ok(())
+}
+
+/// Every team's, by repository.
+pub(crate) fn all(db: &Db) -> Result<Vec<TeamMemory>, Trouble> {
+    let mut statement =
+        db.prepare_cached("SELECT repo, figures, told_ms FROM memory ORDER BY repo")?;
+    let rows = statement.query_map([], |row| {
+        let figures: String = row.get(1)?;
+        Ok(TeamMemory {
+            repo: row.get(0)?,
+            figures: serde_json::from_str(&figures).unwrap_or_default(),
+            told_ms: row.get(2)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
