@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use butler_model::ClientConfig;
 use butler_protocol::{ChannelId, Clock, Role, Secret, UserId};
+use butler_repo::ForgeHosts;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -31,6 +32,8 @@ pub struct AgentConfig {
     pub app_token: Secret,
     /// How to reach the model.
     pub client: ClientConfig,
+    /// What this machine knows of forges.
+    pub forges: ForgeHosts,
     /// What time it is.
     pub clock: Clock,
     /// The executable that is started again as `__sandbox`.

@@ -14,15 +14,29 @@ const FILE: &str = "repos.json";
 
 type Names = BTreeMap<String, PathBuf>;
 
-/// The name of the repo at `root`, the same every time. A repo that was moved
-/// keeps its name: it has threads, and nothing is left where it was. Another one
-/// that is merely called the same does not get those threads.
+/// Where a repo keeps its name, beside its git state: it goes where the folder goes.
+const MARK: &str = ".git/codebutler/name";
+
+/// The name of the repo at `root`, the same every time. A repo that was moved or
+/// renamed keeps its name: it has threads, and nothing is left where it was. Another one
+/// that is merely called the same does not get those threads, nor does a copy.
 pub(crate) fn name_of(home: &Path, root: &Path) -> io::Result<String> {
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let _lock = locked(home)?;
     let mut names = read(home)?;
     let has_worked = root.join(".codebutler/threads").is_dir();
-    let (name, is_new) = choose(&names, &root, |place| !has_worked || place.exists());
+    let was = fs::read_to_string(root.join(MARK)).unwrap_or_default();
+    let kept = names
+        .get(&was)
+        .filter(|place| has_worked && !place.exists());
+    let (name, is_new) = match kept.is_some() && !names.values().any(|place| *place == root) {
+        true => (was.clone(), true),
+        false => choose(&names, &root, |place| !has_worked || place.exists()),
+    };
+    if name != was && root.join(".git").is_dir() {
+        fs::create_dir_all(root.join(MARK).parent().unwrap_or(&root))?;
+        fs::write(root.join(MARK), &name)?;
+    }
     if is_new {
         names.insert(name.clone(), root);
         write(home, &names)?;
@@ -132,6 +146,27 @@ mod tests {
         assert_eq!(name(&repo("e/my-app")), "my-app-3");
         assert_eq!(name(&moved), "my-app");
         assert_eq!(name(&repo("d/---")), "repo");
+    }
+
+    #[test]
+    fn a_folder_with_threads_keeps_its_name_under_another_one_and_a_copy_does_not_get_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let home = scratch.path().join("home");
+        let at = |place: &str| scratch.path().join(place);
+        let name = |root: &Path| name_of(&home, root).unwrap();
+        for part in [".git", ".codebutler/threads"] {
+            fs::create_dir_all(at("app").join(part)).unwrap();
+        }
+        assert_eq!(name(&at("app")), "app");
+        fs::rename(at("app"), at("shop")).unwrap();
+        assert_eq!(name(&at("shop")), "app");
+        // A copy, while the first one is still there.
+        for part in [".git/codebutler", ".codebutler/threads"] {
+            fs::create_dir_all(at("copy").join(part)).unwrap();
+        }
+        fs::copy(at("shop").join(MARK), at("copy").join(MARK)).unwrap();
+        assert_eq!(name(&at("copy")), "copy");
+        assert_eq!(name(&at("shop")), "app");
     }
 
     #[test]

@@ -14,11 +14,12 @@ use std::{
 };
 
 use butler_agent::AgentConfig;
-use butler_config::{EndpointKind as Kind, Machine, Settings};
+use butler_config::{EndpointKind as Kind, ForgeIs, Machine, Settings};
 use butler_hub::{Caps, HubConfig, Pace, RelayConfig};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Redactor};
 use butler_protocol::{Price, Role, Secret, Usd};
+use butler_repo::{ForgeHost, ForgeHosts, ForgeKind};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -152,12 +153,32 @@ pub(crate) fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfi
         bot_token: own.bot,
         app_token: own.app,
         client: client_config(&settings.machine, &settings.home, role)?,
+        forges: forge_hosts(&settings.machine),
         clock: process::system_clock(),
         sandbox_helper: env::current_exe()?,
         version: VERSION.to_owned(),
         renewal: CancellationToken::new(),
         is_kept: KeptBy::this_process() != KeptBy::Nobody,
     })
+}
+
+/// What this machine knows of forges. Only its own config names hosts and tokens.
+pub(crate) fn forge_hosts(machine: &Machine) -> ForgeHosts {
+    let host = |(host, at): (&String, &butler_config::ForgeAt)| ForgeHost {
+        host: host.clone(),
+        kind: match at.kind {
+            ForgeIs::GitHub => ForgeKind::GitHub,
+            ForgeIs::GitLab => ForgeKind::GitLab,
+            ForgeIs::Gitea => ForgeKind::Gitea,
+            ForgeIs::Plain => ForgeKind::Plain,
+        },
+        url: at.url.clone(),
+        token: at.token.clone(),
+    };
+    ForgeHosts {
+        hosts: machine.forges.iter().map(host).collect(),
+        ca_file: machine.network.ca_file.clone().map(PathBuf::from),
+    }
 }
 
 /// How to reach the model of a role. Only the machine config names hosts

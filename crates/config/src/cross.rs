@@ -103,8 +103,12 @@ pub(crate) fn machine_notices(machine: &Machine, file: &Path) -> Vec<Problem> {
     let search = &machine.search;
     let address = search.url.iter().filter(|_| search.api_key.is_some());
     let search = address.filter(|url| in_the_clear(url));
+    let forges = machine.forges.iter();
+    let forges = forges
+        .filter(|(_, one)| one.token.is_some() && one.url.as_deref().is_some_and(in_the_clear));
     models
         .chain(search.map(|_| "search.url".to_owned()))
+        .chain(forges.map(|(host, _)| format!("forges.{host}.url")))
         .map(|key| Problem {
             key,
             ..Problem::with_file(

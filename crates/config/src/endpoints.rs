@@ -82,6 +82,7 @@ impl Machine {
             secrets.extend(endpoint.api_key);
             secrets.extend(endpoint.headers.into_values());
         }
+        secrets.extend(self.forges.values().filter_map(|forge| forge.token.clone()));
         secrets.extend(self.mcp.secrets());
         secrets.extend(self.search.api_key.clone());
         secrets

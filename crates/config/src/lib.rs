@@ -43,7 +43,7 @@ pub use lookup::{
     FOLDER, HOME_VARIABLE, bare_repository, machine_folder, repository_root, set_up_root,
 };
 pub use machine::search::SearchEngineKind;
-pub use machine::{Endpoint, EndpointKind, EndpointPrice, Machine, SlackTokens};
+pub use machine::{Endpoint, EndpointKind, EndpointPrice, ForgeAt, ForgeIs, Machine, SlackTokens};
 pub use mcp::McpEntry;
 pub use models::{Models, PmModels, Profile};
 pub use policy::{Knowledge, McpApproval, Undoable};

@@ -32,6 +32,8 @@ pub struct Machine {
     pub approvers: Vec<UserId>,
     /// Upper bounds for every repo on this machine, whatever its own limits say.
     pub ceilings: Ceilings,
+    /// Forges by host, as in `gitlab.example.org`: what answers there, and the token that is sent there and nowhere else. GitHub needs none, its `gh` has one.
+    pub forges: BTreeMap<String, ForgeAt>,
     /// MCP servers of this machine, and secrets for those of its repos.
     pub mcp: MachineMcp,
     /// Where the Researcher searches the web.
@@ -130,6 +132,36 @@ pub enum EndpointKind {
     /// Anything else that is compatible: Ollama, vLLM, llama.cpp, LiteLLM, a gateway.
     #[default]
     Generic,
+}
+
+/// A forge: where pull requests of the repos on its host live.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ForgeAt {
+    /// What answers there.
+    pub kind: ForgeIs,
+    /// Where it answers, when it is not `https://` and the host.
+    #[serde(default)]
+    #[schemars(extend("format" = "uri"))]
+    pub url: Option<String>,
+    /// The token of the account that the team works as there.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("x-secret" = true))]
+    pub token: Option<Secret>,
+}
+
+/// The kinds of forges that we know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ForgeIs {
+    /// GitHub Enterprise, through `gh`.
+    GitHub,
+    /// GitLab.
+    GitLab,
+    /// Gitea or Forgejo.
+    Gitea,
+    /// Git alone: the team keeps its pull requests on the remote itself, and its merges go straight to the default branch.
+    Plain,
 }
 
 /// Where the hub listens, and how people reach its page.

@@ -2,6 +2,7 @@
 
 pub(crate) mod commit;
 pub(crate) mod diff;
+mod lfs;
 pub(crate) mod merged;
 pub(crate) mod sign_off;
 pub(crate) mod since;

@@ -69,7 +69,7 @@ pub enum Error {
     },
     /// A branch stands where ours need a folder of branches.
     #[error(
-        "a branch named `codebutler` is in the way of `{branch}`: rename it with `git branch -m codebutler <another name>`"
+        "a branch named `codebutler` is in the way of `{branch}`, here or on the remote: rename it, here with `git branch -m codebutler <another name>`"
     )]
     InTheWay {
         /// The branch that cannot be made.
@@ -82,6 +82,25 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// Files that the repository keeps in Git LFS, which we do not run.
+    #[error(
+        "{} belongs to Git LFS by .gitattributes, and the team does not run git-lfs: leave it out of the change, and let a person with git-lfs add it",
+        names(files)
+    )]
+    Lfs {
+        /// Which.
+        files: Vec<PathBuf>,
+    },
+    /// The branch that everything starts from is not on the remote any more.
+    #[error(
+        "the default branch `{branch}` is gone from `{remote}`: run `git remote set-head {remote} --auto`, then start the team again"
+    )]
+    DefaultGone {
+        /// What it was called.
+        branch: BranchName,
+        /// The remote.
+        remote: String,
     },
     /// A submodule that we do not bring.
     #[error("the submodule `{path}` is not brought: {why}")]
@@ -136,6 +155,22 @@ pub enum Error {
     NoRemote {
         /// The clone.
         path: PathBuf,
+    },
+    /// A remote on a host of which nobody said what answers there.
+    #[error(
+        "cannot tell which forge `{host}` is: say so in ~/.codebutler/config.json, as in \"forges\": {{\"{host}\": {{\"kind\": \"gitlab\"}}}} (github, gitlab, gitea, or plain for git alone)"
+    )]
+    UnknownForge {
+        /// Its host, or its whole address where no repository can be read in it.
+        host: String,
+    },
+    /// A forge's interface did not answer.
+    #[error("cannot reach `{address}`: {why}")]
+    Unreachable {
+        /// What was asked for.
+        address: String,
+        /// Why not.
+        why: String,
     },
     /// Nobody says what the default branch is.
     #[error(

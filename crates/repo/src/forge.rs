@@ -1,12 +1,19 @@
 //! Pull requests, issues and releases, wherever they live. One [`Forge`], so that
-//! everything above does not know whether it talks to GitHub or to refs on a bare
-//! remote; and one test suite that both kinds pass.
+//! everything above does not know whether it talks to GitHub, GitLab, Gitea, Forgejo or
+//! to refs on a bare remote; and one test suite that all of them pass.
 //!
 //! Every call may be repeated: the repeat finds what the first one did.
 
+mod account;
+mod answer;
 mod block;
+mod dialect;
 mod gh;
+mod gitea;
 mod github;
+mod gitlab;
+mod host;
+mod http;
 mod local;
 mod news;
 mod store;
@@ -14,11 +21,13 @@ pub(crate) mod wire;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+pub use account::{Account, account};
 pub use block::block_of;
 use butler_protocol::{BranchName, CommitSha, PrNumber, Role};
 pub use gh::{gh_logged_in, gh_version};
 pub(crate) use github::ATTEMPTS;
 pub(crate) use github::GitHubForge;
+pub use host::{ForgeHost, ForgeHosts, ForgeKind};
 pub(crate) use local::LocalForge;
 pub use news::{CheckNow, PullNow, news};
 use serde::{Deserialize, Serialize};
@@ -27,21 +36,19 @@ use tokio_util::sync::CancellationToken;
 use crate::{Issue, IssueNumber, NewIssue, NewRelease, Release, Repo, Result};
 
 impl Forge {
-    /// The forge of a clone: GitHub where its remote is GitHub, else the remote itself.
+    /// The forge of a clone: whatever answers at its remote's host, else the remote itself.
     ///
     /// # Errors
-    /// When the clone has no remote.
-    pub fn of(repo: &Repo) -> Result<Self> {
-        match Self::github(repo) {
-            Some(forge) => Ok(forge),
+    /// When the clone has no remote, or nobody knows what answers at its host.
+    pub async fn of(repo: &Repo, hosts: &ForgeHosts) -> Result<Self> {
+        let remote = repo.need_remote()?;
+        match host::of_remote(repo.git().settings(), &remote.url, hosts).await? {
+            Some(found) => {
+                let forge = GitHubForge::new(repo, found, hosts.ca_file.as_deref())?;
+                Ok(Self(Kind::GitHub(forge)))
+            }
             None => Self::local(repo),
         }
-    }
-
-    /// GitHub, if the clone's remote is there (or on the host named by `GH_HOST`).
-    #[must_use]
-    pub fn github(repo: &Repo) -> Option<Self> {
-        GitHubForge::of(repo).map(|forge| Self(Kind::GitHub(forge)))
     }
 
     /// Whether others see and do things there too.

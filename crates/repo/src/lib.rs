@@ -3,8 +3,8 @@
 //! One thread is one branch is one pull request. A [`Repo`] is the person's
 //! clone; [`Repo::create`] gives a thread its own [`Worktree`] under
 //! `.codebutler/branches`, and the worktree commits, rebases and pushes. A
-//! [`Forge`] holds the pull requests: GitHub where the remote is GitHub, and
-//! otherwise the local kind of [`Forge`], which keeps them as refs on the remote itself.
+//! [`Forge`] holds the pull requests: on GitHub (through `gh`), GitLab, Gitea or Forgejo
+//! where the remote is there, and for a plain repository as refs on the remote itself.
 //!
 //! Four things hold everywhere:
 //!
@@ -40,8 +40,9 @@ pub use commits::tree::tree_of;
 pub use error::{Error, Result};
 pub use forecast::Clash;
 pub use forge::{
-    Author, Check, CheckNow, CheckState, Comment, Edit, Forge, MergeAgain, NewComment, NewPull,
-    Place, PullNow, PullRequest, PullState, block_of, gh_logged_in, gh_version, news,
+    Account, Author, Check, CheckNow, CheckState, Comment, Edit, Forge, ForgeHost, ForgeHosts,
+    ForgeKind, MergeAgain, NewComment, NewPull, Place, PullNow, PullRequest, PullState,
+    account as forge_account, block_of, gh_logged_in, gh_version, news,
 };
 pub use git::{Call, Git, Output, Settings, clean_config, confine_with, git_version};
 pub use lock::WorktreeLock;

@@ -108,7 +108,7 @@ impl Repo {
             if !disarmed.is_empty() {
                 tracing::warn!(keys = ?disarmed, "the repository's git config names programs; they are not run");
             }
-            Ok(Self {
+            let repo = Self {
                 inner: Arc::new(Inner {
                     root,
                     git,
@@ -117,7 +117,9 @@ impl Repo {
                     default_branch,
                     is_partial,
                 }),
-            })
+            };
+            repo.repair(&CancellationToken::new()).await?;
+            Ok(repo)
         })
     }
 
@@ -220,6 +222,31 @@ impl Repo {
             .run(cancel)
             .await
             .map(drop)
+            .map_err(|error| self.why_not_fetched(error))
+    }
+
+    /// The same error, or what it comes from.
+    fn why_not_fetched(&self, error: Error) -> Error {
+        let Error::Failed { stderr, .. } = &error else {
+            return error;
+        };
+        let (branch, remote) = (self.default_branch(), self.remote());
+        let gone = format!("couldn't find remote ref refs/heads/{branch}");
+        match remote {
+            Some(remote) if stderr.contains(&gone) => Error::DefaultGone {
+                branch: branch.clone(),
+                remote: remote.name.clone(),
+            },
+            // A branch of that name, seen by an ordinary fetch, is where a folder is needed.
+            Some(remote)
+                if stderr.contains(&format!("refs/remotes/{}/codebutler' exists", remote.name)) =>
+            {
+                Error::InTheWay {
+                    branch: BranchName::new("codebutler/*"),
+                }
+            }
+            _ => error,
+        }
     }
 
     /// Fetches what a partial clone has left with the remote of these commits' files:
@@ -392,7 +419,7 @@ pub(crate) async fn resolve(git: &Git, name: &str) -> Result<Option<CommitSha>> 
     Ok((output.code == 0 && !text.is_empty()).then(|| CommitSha::new(text)))
 }
 
-async fn choose_remote(git: &Git) -> Result<Option<Remote>> {
+pub(crate) async fn choose_remote(git: &Git) -> Result<Option<Remote>> {
     let names: Vec<String> = git.call(["remote"]).finish().await?.lines().collect();
     let name = match names.as_slice() {
         [] => return Ok(None),

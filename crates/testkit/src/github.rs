@@ -42,6 +42,9 @@ pub(crate) struct State {
     pub writers: Vec<String>,
     pub statuses: Vec<Value>,
     pub logs: HashMap<u64, String>,
+    /// Every label that there is, and those of each pull request.
+    pub labels: Vec<String>,
+    pub pull_labels: HashMap<usize, Vec<String>>,
     next_comment: u64,
 }
 
@@ -88,21 +91,31 @@ impl GitHub {
     /// Must be called inside a tokio runtime.
     #[must_use]
     pub fn serve(scratch: &ScratchRepo) -> Self {
+        Self::begin(scratch, "github.com", |home, state| {
+            let socket = home.join("gh.sock");
+            let config = format!("http_unix_socket: {}\n", socket.display());
+            fs::write(home.join("gh/config.yml"), config).expect("gh's config");
+            let listener = UnixListener::bind(&socket).expect("a socket");
+            let app = github_routes::router(state);
+            tokio::spawn(async move {
+                axum::serve(listener, app)
+                    .await
+                    .expect("the stand-in serves");
+            })
+        })
+    }
+
+    /// The same for any host, served by whatever `serve` starts.
+    pub(crate) fn begin(
+        scratch: &ScratchRepo,
+        host: &str,
+        serve: impl FnOnce(&Path, Arc<Mutex<State>>) -> JoinHandle<()>,
+    ) -> Self {
         let home = scratch.folder().join("github-home");
         fs::create_dir_all(home.join("gh")).expect("a folder");
-        let socket = home.join("gh.sock");
-        let config = format!("http_unix_socket: {}\n", socket.display());
-        fs::write(home.join("gh/config.yml"), config).expect("gh's config");
         pretend_ssh(&home.join("ssh"), &scratch.remote());
-        git(
-            scratch.root(),
-            &[
-                "remote",
-                "set-url",
-                "origin",
-                "git@github.com:you/scratch.git",
-            ],
-        );
+        let address = format!("git@{host}:you/scratch.git");
+        git(scratch.root(), &["remote", "set-url", "origin", &address]);
         let state = Arc::new(Mutex::new(State {
             remote: scratch.remote(),
             pulls: Vec::new(),
@@ -116,15 +129,11 @@ impl GitHub {
             writers: vec!["you".to_owned(), "ana".to_owned()],
             logs: HashMap::new(),
             statuses: Vec::new(),
+            labels: Vec::new(),
+            pull_labels: HashMap::new(),
             next_comment: 1,
         }));
-        let listener = UnixListener::bind(&socket).expect("a socket");
-        let app = github_routes::router(Arc::clone(&state));
-        let server = tokio::spawn(async move {
-            axum::serve(listener, app)
-                .await
-                .expect("the stand-in serves");
-        });
+        let server = serve(&home, Arc::clone(&state));
         Self {
             home,
             state,
@@ -296,21 +305,9 @@ impl GitHub {
         for number in state.pulls.len() + 1..=count {
             let branch = format!("codebutler/many-{number}");
             state.try_git(&["update-ref", &format!("refs/heads/{branch}"), &head]);
-            state.pulls.push(Pull {
-                number,
-                title: branch.clone(),
-                body: String::new(),
-                branch,
-                base: "main".to_owned(),
-                last_head: head.clone(),
-                closed: false,
-                merge_commit: None,
-                notes: Vec::new(),
-                lines: Vec::new(),
-                reviews: Vec::new(),
-                draft: false,
-                ended_by: String::new(),
-            });
+            let mut pull = state.fresh(&branch, head.clone());
+            (pull.number, pull.title) = (number, branch);
+            state.pulls.push(pull);
         }
     }
 
@@ -405,6 +402,39 @@ pub(crate) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl State {
+    /// A pull request that was just opened.
+    pub(crate) fn fresh(&self, branch: &str, head: String) -> Pull {
+        Pull {
+            number: self.pulls.len() + 1,
+            title: String::new(),
+            body: String::new(),
+            branch: branch.to_owned(),
+            base: "main".to_owned(),
+            last_head: head,
+            closed: false,
+            merge_commit: None,
+            notes: Vec::new(),
+            lines: Vec::new(),
+            reviews: Vec::new(),
+            draft: false,
+            ended_by: String::new(),
+        }
+    }
+
+    /// Puts labels, with commas between, on a pull request.
+    pub(crate) fn label(&mut self, number: usize, names: &str) {
+        let there = self.pull_labels.entry(number).or_default();
+        for name in names.split(',').filter(|name| !name.is_empty()) {
+            if !there.iter().any(|known| known == name) {
+                there.push(name.to_owned());
+            }
+        }
+    }
+
+    pub(crate) fn labels_of(&self, number: usize) -> Vec<String> {
+        self.pull_labels.get(&number).cloned().unwrap_or_default()
+    }
+
     pub(crate) fn comment_id(&mut self) -> u64 {
         self.next_comment += 1;
         self.next_comment - 1

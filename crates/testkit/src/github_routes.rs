@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 
 use crate::{
-    github::{Pull, State, lock, note},
+    github::{State, lock, note},
     github_graph, github_issues,
 };
 
@@ -117,21 +117,9 @@ async fn create(Axum(state): Where, Json(body): Json<Value>) -> Response {
     if state.pulls.iter().any(|p| p.branch == branch && !p.closed) {
         return refuse(StatusCode::UNPROCESSABLE_ENTITY, "Validation Failed");
     }
-    let pull = Pull {
-        number: state.pulls.len() + 1,
-        title: text("title"),
-        body: text("body"),
-        branch,
-        base: text("base"),
-        last_head: head,
-        closed: false,
-        merge_commit: None,
-        notes: Vec::new(),
-        lines: Vec::new(),
-        reviews: Vec::new(),
-        draft: body["draft"] == json!(true),
-        ended_by: String::new(),
-    };
+    let mut pull = state.fresh(&branch, head);
+    (pull.title, pull.body, pull.base) = (text("title"), text("body"), text("base"));
+    pull.draft = body["draft"] == json!(true);
     let shown = state.shown(&pull);
     state.pulls.push(pull);
     (StatusCode::CREATED, Json(shown)).into_response()

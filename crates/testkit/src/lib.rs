@@ -7,9 +7,11 @@ mod github;
 mod github_graph;
 mod github_issues;
 mod github_routes;
+mod hosted;
 mod scratch;
 mod slack_standin;
 
 pub use github::{GitHub, PersonComment};
+pub use hosted::{Flavour, Hosted};
 pub use scratch::{Checkout, ScratchRepo, git};
 pub use slack_standin::{ALL_SCOPES, Disconnect, Limits, SlackStandIn};

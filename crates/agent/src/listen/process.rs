@@ -182,7 +182,7 @@ async fn open_agent(
     let us = poster.web.call("auth.test", json!({})).await?;
     butler_repo::confine_with(config.sandbox_helper.clone());
     let repo = Repo::open(&config.repo).await?;
-    let forge = Forge::of(&repo)?;
+    let forge = Forge::of(&repo, &config.forges).await?;
     Ok(Agent {
         bot: us["user_id"].as_str().map(UserId::new),
         poster,

@@ -99,12 +99,27 @@ fn millis(ts: &MessageTs) -> i64 {
 pub(crate) async fn keep_tidy(agent: Arc<Agent>, cancel: CancellationToken) {
     let quiet = u64::try_from(agent.rules().limits.patience.quiet_ms).unwrap_or(0);
     let most = ROUND.min(Duration::from_millis(quiet / 8));
+    take_stock(&agent, &cancel).await;
     loop {
         let pause = round(&agent, &cancel).await.min(most).max(LEAST);
         tokio::select! {
             () = cancel.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
+    }
+}
+
+/// What this start finds: what a crash or a person left half way in a worktree is saved, and
+/// written into the log of the process. It may be repeated, and nothing is taken away.
+async fn take_stock(agent: &Agent, cancel: &CancellationToken) {
+    match agent.repo.reconcile(cancel).await {
+        Ok(odd) => {
+            for one in odd {
+                let (path, branch, what) = (one.path.display(), one.branch, one.what);
+                info!(%path, ?branch, ?what, "found at the start");
+            }
+        }
+        Err(error) => warn!(%error, "the worktrees could not be looked at"),
     }
 }
 

@@ -54,7 +54,9 @@ impl Stage {
             title: "Add a greeting".into(),
             body: "Greets whoever comes.".into(),
         };
-        let forge = Forge::of(&clone).unwrap();
+        let forge = Forge::of(&clone, &butler_repo::ForgeHosts::default())
+            .await
+            .unwrap();
         let pull = forge.create(&new, &go).await.unwrap();
         let comment = NewComment {
             author: Author::Role(Role::Reviewer),
@@ -152,7 +154,9 @@ async fn a_pull_request_is_listed_shown_and_printed() {
     );
 
     let clone = Repo::open(stage.repo.root()).await.unwrap();
-    let forge = Forge::of(&clone).unwrap();
+    let forge = Forge::of(&clone, &butler_repo::ForgeHosts::default())
+        .await
+        .unwrap();
     forge
         .close(stage.pull.number, &CancellationToken::new())
         .await

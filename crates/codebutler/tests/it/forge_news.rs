@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use butler_testkit::{GitHub, PersonComment};
+use butler_testkit::{Flavour, GitHub, PersonComment};
 use serde_json::Value;
 
 use crate::{
@@ -279,4 +279,34 @@ async fn a_forge_that_does_not_answer_is_told_once_and_nothing_is_lost() {
     team.until(&root, "the logout", told).await;
     github.refuse_all(None);
     killed.once();
+}
+
+/// The same on GitLab: a comment is answered where it stands, the Lead dies in between, and
+/// a Merge squashes exactly what was reviewed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gitlab_is_heard_and_merged_on_like_github() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("faults.log");
+    let variables = [
+        ("CODEBUTLER_FAULT", "lead/agent.after-forge-news".to_owned()),
+        ("CODEBUTLER_FAULT_LOG", log.display().to_string()),
+    ];
+    let team = Team::start_on_forge(STORY, Flavour::GitLab, &variables).await;
+    let gitlab = team.hosted.as_ref().unwrap();
+    let root = team.say("greet people").await;
+    team.press(&root, "approve").await;
+    card(&team, &root, "One line.").await;
+    let id = gitlab.say_at(person("ana", "Greet ana, please."), "greeting.txt", 1);
+    assert_eq!(id, 2, "the scenario knows it by this number");
+    card(&team, &root, "One line for ana.").await;
+    let answers = gitlab.answers(1, id);
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert!(answers[0].starts_with("Greeted. (`"), "{answers:?}");
+    team.press(&root, "merge").await;
+    team.until(&root, "the end", ended).await;
+    let greeting = team.scratch.remote_file("main", "greeting.txt");
+    assert_eq!(greeting.as_deref(), Some("hello ana\n"));
+    assert_eq!(gitlab.count("PUT", "/merge"), 1);
+    assert_eq!(gitlab.count("POST", "/merge_requests"), 1);
+    assert!(chaos::killed(&log));
 }

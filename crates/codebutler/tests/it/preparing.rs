@@ -310,7 +310,9 @@ pub(crate) fn foreign_pull(root: &Path) {
         .build();
     let opening = async {
         let repo = butler_repo::Repo::open(root).await.unwrap();
-        let forge = butler_repo::Forge::of(&repo).unwrap();
+        let forge = butler_repo::Forge::of(&repo, &butler_repo::ForgeHosts::default())
+            .await
+            .unwrap();
         let new = butler_repo::NewPull {
             branch: butler_protocol::BranchName::new("codebutler/theirs-aaaaaa"),
             title: "Theirs".to_owned(),

@@ -14,7 +14,7 @@ use std::{
 use assert_cmd::cargo::cargo_bin;
 use butler_protocol::Role;
 use butler_rehearsal::{Rehearsal, Scenario};
-use butler_testkit::{GitHub, Limits, ScratchRepo, SlackStandIn};
+use butler_testkit::{Flavour, GitHub, Hosted, Limits, ScratchRepo, SlackStandIn};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +31,8 @@ struct Stage<'a> {
     prepare: Box<dyn FnOnce(&Path) + Send + 'a>,
     variables: Vec<(OsString, OsString)>,
     on_github: bool,
+    /// Another hosted forge instead.
+    on: Option<Flavour>,
     /// Whether the person has agreed to what the configuration asks for.
     agreed: bool,
     slack: Option<(SlackStandIn, String)>,
@@ -56,6 +58,7 @@ impl Stage<'_> {
             prepare: Box::new(|_| ()),
             variables: Vec::new(),
             on_github: false,
+            on: None,
             agreed: true,
             slack: None,
             without: None,
@@ -81,6 +84,8 @@ pub(crate) struct Team {
     client: reqwest::Client,
     slack: Option<(SlackStandIn, String)>,
     variables: Vec<(OsString, OsString)>,
+    /// The forge, where it is another one than GitHub or the remote itself.
+    pub hosted: Option<Hosted>,
 }
 
 impl Team {
@@ -198,6 +203,19 @@ impl Team {
         (team, github.unwrap())
     }
 
+    /// The same on another hosted forge.
+    pub(crate) async fn start_on_forge(
+        scenario: &str,
+        flavour: Flavour,
+        variables: &[(&str, String)],
+    ) -> Self {
+        let mut stage = Stage::new(scenario);
+        stage.on = Some(flavour);
+        stage.configure = Box::new(|config| config["limits"] = json!({"forgeSeconds": 1}));
+        stage.variables = owned(variables);
+        Self::open(stage).await.0
+    }
+
     /// The same with Slack, or its stand-in, behind the hub: ana talks there.
     pub(crate) async fn start_on_slack(scenario: &str) -> Self {
         let slack = SlackStandIn::start().await;
@@ -233,6 +251,7 @@ impl Team {
             prepare,
             mut variables,
             on_github,
+            on,
             agreed,
             without,
             keep,
@@ -251,6 +270,8 @@ impl Team {
         }
         let github = on_github.then(|| GitHub::serve(&scratch));
         variables.extend(github.iter().flat_map(GitHub::variables));
+        let hosted = on.map(|flavour| put_on(&scratch, flavour));
+        variables.extend(hosted.iter().flat_map(|hosted| hosted.variables()));
         let (up, hub) = match keep {
             Some(keep) => keep(&scratch),
             None => start_up(&scratch, variables.clone(), without),
@@ -266,6 +287,7 @@ impl Team {
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
             slack,
             variables,
+            hosted,
         };
         (team, github)
     }
@@ -656,6 +678,17 @@ pub(crate) fn button(thread: &Value, ending: &str) -> Option<(String, String)> {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Puts a repo that is set up on a forge that this machine has a token for.
+fn put_on(scratch: &ScratchRepo, flavour: Flavour) -> Hosted {
+    let hosted = Hosted::serve(scratch, flavour);
+    let file = home(scratch).join("config.json");
+    let mut machine: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    machine["forges"] = json!({Hosted::HOST:
+        {"kind": hosted.kind(), "url": hosted.url(), "token": Hosted::token()}});
+    butler_config::write_private(&file, &machine.to_string()).unwrap();
+    hosted
 }
 
 pub(crate) fn home(scratch: &ScratchRepo) -> PathBuf {

@@ -14,7 +14,9 @@ async fn an_issue_is_read_as_data_and_labelled_after_a_click() {
     let team = Team::start(SCENARIO).await;
     let cancel = CancellationToken::new();
     let repo = Repo::open(team.scratch.root()).await.unwrap();
-    let tracker = Forge::of(&repo).unwrap();
+    let tracker = Forge::of(&repo, &butler_repo::ForgeHosts::default())
+        .await
+        .unwrap();
     let new = NewIssue {
         author: Author::Person("ben".into()),
         title: "the list is empty".into(),

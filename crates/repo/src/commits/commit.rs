@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Git, Result, Worktree,
-    commits::tree,
+    commits::{lfs, tree},
     lock::FileLock,
     worktree::{name, reconcile::move_stale_lock, status::unfinished},
 };
@@ -23,7 +23,7 @@ impl Worktree {
     /// repeat gives the commit that already carries that key.
     ///
     /// # Errors
-    /// When a rebase or merge is unfinished here, or git fails.
+    /// When a rebase or merge is unfinished here, a file belongs to Git LFS, or git fails.
     pub async fn commit_all(
         &self,
         role: Role,
@@ -58,6 +58,7 @@ impl Worktree {
             self.repair_index(&writer, cancel).await?;
             return Ok(None);
         }
+        lfs::refuse_raw(self.git(), head.as_str(), &tree, cancel).await?;
         let mut trailers = trailers.to_vec();
         trailers.extend(self.repo().sign_off(role, cancel).await?);
         let text = with_trailers(message, &trailers);

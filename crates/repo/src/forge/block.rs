@@ -15,15 +15,16 @@ pub fn block_of(error: &Error) -> (MergeBlock, Option<Duration>) {
         Error::Blocked { block, wait, .. } => (*block, *wait),
         Error::NotOpen { .. } => (MergeBlock::Closed, None),
         Error::NotPushed { .. } | Error::BranchGone { .. } => (MergeBlock::BranchGone, None),
-        Error::Failed { .. } | Error::Deadline { .. } | Error::Outpaced { .. } => {
-            (MergeBlock::Unreachable, None)
-        }
+        Error::Failed { .. }
+        | Error::Unreachable { .. }
+        | Error::Deadline { .. }
+        | Error::Outpaced { .. } => (MergeBlock::Unreachable, None),
         Error::Start { .. } => (MergeBlock::LoggedOut, None),
         _ => (MergeBlock::Refused, None),
     }
 }
 
-/// What GitHub's own words about a merge stand for.
+/// What a forge's own words about a merge stand for.
 pub(super) fn in_words(status: u16, said: &str) -> MergeBlock {
     let said = said.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
@@ -36,15 +37,24 @@ pub(super) fn in_words(status: u16, said: &str) -> MergeBlock {
             "merges are not allowed",
             "merge method",
             "merging is not allowed",
+            "merge strategy",
         ]) =>
         {
             MergeBlock::MethodNotAllowed
         }
         _ if check && has(&["fail", "error", "cancelled", "timed out"]) => MergeBlock::CheckFailed,
         _ if check => MergeBlock::CheckPending,
-        _ if has(&["review", "changes requested", "code owner", "approv"]) => {
+        _ if has(&[
+            "review",
+            "changes requested",
+            "requested changes",
+            "code owner",
+            "approv",
+        ]) =>
+        {
             MergeBlock::ReviewMissing
         }
+        _ if has(&["not allowed to merge"]) => MergeBlock::Forbidden,
         403 | 404 => MergeBlock::Forbidden,
         _ => MergeBlock::Refused,
     }

@@ -9,19 +9,14 @@
 //! could have written a git config: it starts in a folder that belongs to no
 //! repository and is told which one is meant. [`start`] is the only way to it.
 
-use std::{
-    borrow::Cow,
-    ffi::OsString,
-    path::Path,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{borrow::Cow, ffi::OsString, path::Path};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use butler_protocol::MergeBlock;
 
-use super::block;
+use super::{answer::Answer, host::Address};
 use crate::{
     Error, Output, Result, Settings,
     git::{Ask, Ended, Input, run},
@@ -29,50 +24,6 @@ use crate::{
 
 /// Neither this folder nor one above it is a repository that anybody here can write.
 const NEUTRAL: &str = "/";
-
-/// Where a repository lives on GitHub.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Address {
-    pub host: String,
-    pub owner: String,
-    pub name: String,
-}
-
-impl Address {
-    /// Reads `git@host:owner/name.git`, `ssh://…` or `https://…`; nothing when
-    /// the host is not one of `hosts`.
-    pub(super) fn of(url: &str, hosts: &[String]) -> Option<Self> {
-        let (host, path) = match url.split_once("://") {
-            Some(("https" | "http" | "ssh" | "git", rest)) => {
-                let (place, path) = rest.split_once('/')?;
-                let host = place.rsplit('@').next()?;
-                // Without the port, if one is given.
-                (host.split(':').next()?, path)
-            }
-            Some(_) => return None,
-            None => {
-                let (place, path) = url.split_once(':')?;
-                (place.rsplit('@').next()?, path)
-            }
-        };
-        let host = host.to_ascii_lowercase();
-        let path = path.trim_matches('/');
-        let (owner, name) = path.split_once('/')?;
-        let name = name.strip_suffix(".git").unwrap_or(name);
-        let plain = |part: &str| {
-            !part.is_empty()
-                && part
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
-        };
-        let known = host == "github.com" || host.ends_with(".ghe.com") || hosts.contains(&host);
-        (known && plain(owner) && plain(name)).then(|| Self {
-            host,
-            owner: owner.to_owned(),
-            name: name.to_owned(),
-        })
-    }
-}
 
 /// A request.
 #[derive(Debug, Default)]
@@ -82,86 +33,6 @@ pub(super) struct Request<'a> {
     pub path: String,
     pub body: Option<Value>,
     pub accept: Option<&'a str>,
-}
-
-/// GitHub's answer; any status is one.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub status: u16,
-    pub body: Vec<u8>,
-    head: String,
-    command: String,
-}
-
-impl Answer {
-    /// The body as JSON, if the request went well.
-    pub(crate) fn json(&self) -> Result<Value> {
-        if !(200..300).contains(&self.status) {
-            return Err(self.refusal());
-        }
-        serde_json::from_slice(&self.body).map_err(|_| self.refusal())
-    }
-
-    /// The answer as an error, in GitHub's words.
-    pub(crate) fn refusal(&self) -> Error {
-        let said = self.said();
-        match block::in_words(self.status, &said) {
-            block @ (MergeBlock::RateLimited | MergeBlock::LoggedOut) => {
-                self.blocked(block, String::new())
-            }
-            _ => Error::Refused {
-                name: self.command.clone(),
-                reason: format!("{said} (HTTP {})", self.status),
-            },
-        }
-    }
-
-    /// The same for a merge: every no of it has a name.
-    pub(crate) fn no_merge(&self, number: String) -> Error {
-        self.blocked(block::in_words(self.status, &self.said()), number)
-    }
-
-    /// Whether it is a no to more requests for now.
-    pub(crate) fn is_limit(&self) -> bool {
-        block::in_words(self.status, &self.said()) == MergeBlock::RateLimited
-    }
-
-    pub(crate) fn blocked(&self, block: MergeBlock, number: String) -> Error {
-        Error::Blocked {
-            number,
-            block,
-            said: self.said(),
-            wait: (block == MergeBlock::RateLimited)
-                .then(|| self.pause())
-                .flatten(),
-        }
-    }
-
-    fn said(&self) -> String {
-        let said = serde_json::from_slice::<Value>(&self.body).ok();
-        let message = said.as_ref().and_then(|json| json["message"].as_str());
-        message.unwrap_or("no reason given").to_owned()
-    }
-
-    /// How long GitHub wants to be left alone, by its headers.
-    fn pause(&self) -> Option<Duration> {
-        let number = |name: &str| {
-            let lines = self.head.lines().filter_map(|line| line.split_once(':'));
-            let mut values = lines.filter(|(key, _)| key.eq_ignore_ascii_case(name));
-            values.next()?.1.trim().parse::<u64>().ok()
-        };
-        let after = number("retry-after").map(Duration::from_secs);
-        after.or_else(|| {
-            let reset = Duration::from_secs(number("x-ratelimit-reset")?);
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-            reset.checked_sub(now)
-        })
-    }
-
-    /// Whether nobody can say if it was done: ask before doing it again.
-    pub(crate) fn is_unclear(&self) -> bool {
-        self.status >= 500
-    }
 }
 
 /// Runs gh, about one repository or about none.
@@ -210,6 +81,14 @@ pub async fn gh_logged_in(settings: &Settings) -> Result<bool> {
     Ok(ended.code == 0)
 }
 
+/// Whether the person's gh has a login for a host. Nothing is asked over the network, and
+/// what it prints is not looked at.
+pub(super) async fn gh_knows(settings: &Settings, host: &str) -> bool {
+    let args = ["auth", "token", "--hostname", host].map(OsString::from);
+    let ended = start(settings, None, &args, Input::Nothing, None).await;
+    ended.is_ok_and(|ended| ended.code == 0)
+}
+
 /// Sends a request.
 pub(super) async fn send(
     settings: &Settings,
@@ -245,6 +124,7 @@ pub(super) async fn send(
             body: body.to_vec(),
             head: head.into_owned(),
             command,
+            more: None,
         }),
         // Nothing came back: no network, no login, no such host.
         None => {
@@ -286,33 +166,6 @@ fn read(stdout: &[u8]) -> Option<(u16, Cow<'_, str>, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_are_read_in_every_spelling_and_other_hosts_are_not() {
-        let hosts = ["git.example.invalid".to_owned()];
-        for url in [
-            "git@github.com:ana/tool.git",
-            "https://github.com/ana/tool",
-            "https://x-token@GitHub.com/ana/tool.git",
-            "ssh://git@github.com/ana/tool.git",
-            "ssh://git@github.com:22/ana/tool.git",
-        ] {
-            let read = Address::of(url, &hosts).unwrap();
-            let parts = (read.host.as_str(), read.owner.as_str(), read.name.as_str());
-            assert_eq!(parts, ("github.com", "ana", "tool"), "{url}");
-        }
-        assert!(Address::of("https://git.example.invalid/a/b", &hosts).is_some());
-        for url in [
-            "/srv/git/tool.git",
-            "https://gitlab.com/a/b",
-            "git@github.com:a/b/../../c",
-            "https://github.com/a/b?x",
-            "file:///github.com/a/b",
-            "git@github.com:only",
-        ] {
-            assert_eq!(Address::of(url, &hosts), None, "{url}");
-        }
-    }
 
     #[test]
     fn an_answer_is_split_at_the_first_empty_line() {

@@ -1,41 +1,66 @@
-//! Pull requests on GitHub. Each call looks before it acts, and looks again
-//! when an answer was lost, so that a repeat never does a thing twice.
+//! Pull requests on a hosted forge. Each call looks before it acts, and looks again
+//! when an answer was lost, so that a repeat never does a thing twice. All of it is said
+//! in the words of GitHub's REST interface; for the others see `dialect`.
 
 mod look;
 mod merge;
 
+use std::{path::Path, sync::Arc};
+
 use butler_protocol::{BranchName, PrNumber, fault};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Check, CheckState, Comment, Edit, NewComment, NewPull, PullRequest, PullState,
-    gh::{Address, Answer, Request, send},
+    Check, CheckState, Comment, Edit, ForgeKind, NewComment, NewPull, PullRequest, PullState,
+    answer::Answer,
+    dialect::Asked,
+    gh::{Request, send},
+    gitea, gitlab,
+    host::{Address, Found},
+    http::Http,
     wire,
 };
 use crate::{Error, Repo, Result, refs::push::jitter, worktree::name};
 
 pub(crate) const ATTEMPTS: u32 = 5;
 const PAGE: usize = 100;
-const PAGES: usize = 20;
+pub(super) const PAGES: usize = 20;
 
-/// Pull requests on GitHub, through `gh`.
+/// Pull requests on GitHub, GitLab, Gitea or Forgejo.
 #[derive(Debug, Clone)]
 pub(crate) struct GitHubForge {
     repo: Repo,
     address: Address,
+    way: Way,
+}
+
+/// How the forge is asked.
+#[derive(Debug, Clone)]
+enum Way {
+    /// By the person's own `gh`.
+    Gh,
+    GitLab(Arc<Http>),
+    Gitea(Arc<Http>, Arc<Mutex<gitea::Watch>>),
 }
 
 impl GitHubForge {
-    /// The forge of a clone whose remote is on GitHub (or on the host named by
-    /// `GH_HOST`); nothing when it is elsewhere.
-    #[must_use]
-    pub(crate) fn of(repo: &Repo) -> Option<Self> {
-        let hosts: Vec<String> = repo.git().settings().value("GH_HOST").into_iter().collect();
-        let address = Address::of(&repo.remote()?.url, &hosts)?;
-        Some(Self {
+    /// The forge of a clone whose remote is there.
+    ///
+    /// # Errors
+    /// When the address or the certificates of this machine's config cannot be used.
+    pub(super) fn new(repo: &Repo, found: Found, ca_file: Option<&Path>) -> Result<Self> {
+        let http = |manner| Http::new(&found.host, &found.address, manner, ca_file).map(Arc::new);
+        let way = match found.host.kind {
+            ForgeKind::GitLab => Way::GitLab(http(gitlab::manner(&found.address))?),
+            ForgeKind::Gitea => Way::Gitea(http(gitea::manner(&found.address))?, Arc::default()),
+            ForgeKind::GitHub | ForgeKind::Plain => Way::Gh,
+        };
+        Ok(Self {
             repo: repo.clone(),
-            address,
+            address: found.address,
+            way,
         })
     }
 
@@ -52,7 +77,14 @@ impl GitHubForge {
     }
 
     async fn plain(&self, request: Request<'_>, cancel: &CancellationToken) -> Result<Answer> {
-        send(self.repo.git().settings(), &self.address, request, cancel).await
+        let asked = Asked::of(&request, cancel);
+        match &self.way {
+            Way::GitLab(http) => gitlab::carry_out(http, &asked).await,
+            Way::Gitea(http, _) => {
+                gitea::carry_out(http, self.repo.default_branch().as_str(), &asked).await
+            }
+            Way::Gh => send(self.repo.git().settings(), &self.address, request, cancel).await,
+        }
     }
 
     /// Asks for a change once.
@@ -95,10 +127,11 @@ impl GitHubForge {
         for page in 1..=PAGES {
             let sign = if path.contains('?') { '&' } else { '?' };
             let path = format!("{path}{sign}per_page={PAGE}&page={page}");
-            let Value::Array(more) = self.get(&path, cancel).await?.json()? else {
+            let answer = self.get(&path, cancel).await?;
+            let Value::Array(more) = answer.json()? else {
                 break;
             };
-            let last = more.len() < PAGE;
+            let last = answer.more.map_or(more.len() < PAGE, |more| !more);
             items.extend(more);
             if last {
                 break;
@@ -204,8 +237,17 @@ impl GitHubForge {
         Err(self.outpaced(&number.to_string()))
     }
 
+    /// Where what stands on no line is said. Only GitLab counts pull requests and issues
+    /// separately, so that the number alone does not say which is meant.
+    fn notes(&self, number: PrNumber) -> String {
+        match self.way {
+            Way::Gh => format!("issues/{}/comments", number.0),
+            _ => format!("pulls/{}/notes", number.0),
+        }
+    }
+
     async fn comments(&self, number: PrNumber, cancel: &CancellationToken) -> Result<Vec<Comment>> {
-        let general = format!("issues/{}/comments", number.0);
+        let general = self.notes(number);
         let lines = format!("pulls/{}/comments", number.0);
         let mut items = self.all(&general, cancel).await?;
         items.extend(self.all(&lines, cancel).await?);
@@ -249,9 +291,10 @@ impl GitHubForge {
                 return Ok(said);
             }
             let body = wire::marked(&comment.author, &comment.body, &comment.key);
-            let (place, body) = match (&comment.place, to) {
-                (None, None) => ("issues", json!({ "body": body })),
-                (_, Some(to)) => ("pulls", json!({ "body": body, "in_reply_to": to })),
+            let lines = format!("pulls/{}/comments", number.0);
+            let (path, body) = match (&comment.place, to) {
+                (None, None) => (self.notes(number), json!({ "body": body })),
+                (_, Some(to)) => (lines, json!({ "body": body, "in_reply_to": to })),
                 (Some(place), None) => {
                     let head = self.one(number, cancel).await?.0.head;
                     let body = json!({
@@ -261,10 +304,9 @@ impl GitHubForge {
                         "line": place.line,
                         "side": "RIGHT",
                     });
-                    ("pulls", body)
+                    (lines, body)
                 }
             };
-            let path = format!("{place}/{}/comments", number.0);
             let answer = self.send("POST", path, body, cancel).await?;
             if answer.status == 404 {
                 return Err(Error::NoPull { number });

@@ -142,6 +142,10 @@ impl Settings {
         let variables = variables
             .into_iter()
             .filter(|(name, _)| PASSED.iter().any(|passed| name == passed))
+            .map(|(name, value)| match value.to_str() {
+                Some(ssh) if name == "GIT_SSH_COMMAND" => (name, without_questions(ssh).into()),
+                _ => (name, value),
+            })
             .collect();
         Self {
             variables,
@@ -199,26 +203,37 @@ impl Settings {
     /// Reads the person's system and global config once.
     async fn person(&self) -> Result<&Vec<(String, String)>> {
         self.person
-            .get_or_try_init(|| async {
-                let mut variables = self.plain();
-                variables.retain(|(name, _)| {
-                    name != "GIT_CONFIG_NOSYSTEM" && name != "GIT_CONFIG_GLOBAL"
-                });
-                // No repository is looked at: an empty GIT_DIR is none.
-                variables.push(("GIT_DIR".into(), "/dev/null".into()));
-                let output = run(Ask {
-                    program: "git",
-                    dir: Some(Path::new("/")),
-                    args: &["config", "--list", "--includes", "-z"].map(OsString::from),
-                    variables: &variables,
-                    input: Input::Nothing,
-                    deadline: self.local_deadline,
-                    cancel: None,
-                })
-                .await?;
-                Ok(person_keys(&output.stdout))
-            })
+            .get_or_try_init(|| async { Ok(person_keys(&self.listing().await?)) })
             .await
+    }
+
+    /// The person's system and global config, as git lists it.
+    async fn listing(&self) -> Result<Vec<u8>> {
+        let mut variables = self.plain();
+        variables.retain(|(name, _)| name != "GIT_CONFIG_NOSYSTEM" && name != "GIT_CONFIG_GLOBAL");
+        // No repository is looked at: an empty GIT_DIR is none.
+        variables.push(("GIT_DIR".into(), "/dev/null".into()));
+        let output = run(Ask {
+            program: "git",
+            dir: Some(Path::new("/")),
+            args: &["config", "--list", "--includes", "-z"].map(OsString::from),
+            variables: &variables,
+            input: Input::Nothing,
+            deadline: self.local_deadline,
+            cancel: None,
+        })
+        .await?;
+        Ok(output.stdout)
+    }
+
+    /// Whether the person signs commits wherever they work.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub async fn signs_commits(&self) -> Result<bool> {
+        let listing = self.listing().await?;
+        let last = config_entries(&listing).filter(|(key, _)| key == "commit.gpgsign");
+        Ok(last.last().is_some_and(|(_, value)| value == "true"))
     }
 }
 
@@ -244,7 +259,22 @@ fn person_keys(listing: &[u8]) -> Vec<(String, String)> {
         .filter(|(key, _)| {
             key == "core.sshcommand" || FROM_PERSON.iter().any(|start| key.starts_with(start))
         })
+        .map(|(key, value)| match key == "core.sshcommand" {
+            true => (key, without_questions(&value)),
+            false => (key, value),
+        })
         .collect()
+}
+
+/// A person's own ssh, so that it asks nobody: there is nobody to answer. Another program
+/// need not know the option.
+fn without_questions(ssh: &str) -> String {
+    let program = ssh.split_whitespace().next().unwrap_or_default();
+    let is_ssh = program.rsplit('/').next() == Some("ssh");
+    match is_ssh && !ssh.to_lowercase().contains("batchmode") {
+        true => format!("{ssh} -oBatchMode=yes"),
+        false => ssh.to_owned(),
+    }
 }
 
 /// The entries of `git config --list -z`: key, newline, value.
@@ -275,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ssh_waits_for_nobody_unless_the_person_chose_another() {
+    async fn ssh_waits_for_nobody() {
         let home = tempfile::tempdir().unwrap();
         let path = (OsString::from("PATH"), std::env::var_os("PATH").unwrap());
         let variables = [path, ("HOME".into(), home.path().into())];
@@ -287,7 +317,17 @@ mod tests {
         ssh("ssh -oBatchMode=yes").await;
         let config = "[core]\n\tsshCommand = ssh -i key\n";
         std::fs::write(home.path().join(".gitconfig"), config).unwrap();
-        ssh("ssh -i key").await;
+        ssh("ssh -i key -oBatchMode=yes").await;
+        let settings = Settings::from_variables(variables.clone());
+        assert!(!settings.signs_commits().await.unwrap());
+        let config = "[commit]\n\tgpgSign = true\n";
+        std::fs::write(home.path().join(".gitconfig"), config).unwrap();
+        assert!(settings.signs_commits().await.unwrap());
+        assert_eq!(without_questions("plink -batch"), "plink -batch");
+        assert_eq!(
+            without_questions("ssh -oBatchMode=no"),
+            "ssh -oBatchMode=no"
+        );
     }
 
     #[test]

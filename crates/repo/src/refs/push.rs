@@ -4,7 +4,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use butler_protocol::{CommitSha, Role, fault};
+use butler_protocol::{BranchName, CommitSha, Role, fault};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -398,6 +398,9 @@ const OUTRUN: &[&str] = &[
     "reference already exists",
 ];
 
+/// What a remote says that has a branch where we need a folder of branches.
+const IN_THE_WAY: &str = "'refs/heads/codebutler' exists";
+
 /// Reads `push --porcelain`: one line per ref, flag, refs, summary and reason.
 fn verdict(output: &crate::Output) -> Result<Pushed> {
     let text = output.text();
@@ -411,6 +414,11 @@ fn verdict(output: &crate::Output) -> Result<Pushed> {
     // "atomic": fell only because another ref of the same push did.
     let outrun = |why: &str| OUTRUN.iter().any(|sign| why.contains(sign));
     match rejected.iter().find(|(_, why)| !outrun(why)) {
+        Some((refs, _)) if output.stderr.contains(IN_THE_WAY) || text.contains(IN_THE_WAY) => {
+            let branch = refs.rsplit("refs/heads/").next().unwrap_or(refs);
+            let branch = BranchName::new(branch);
+            Err(Error::InTheWay { branch })
+        }
         Some((refs, why)) => Err(Error::Refused {
             name: (*refs).to_owned(),
             reason: format!("{why} {}", output.stderr).trim().to_owned(),

@@ -68,7 +68,6 @@ impl Repo {
             return Ok(Vec::new());
         };
         let folders = folders(&branches);
-        self.repair(&folders, cancel).await?;
         let entries = self.entries().await?;
         let mut odd = Vec::new();
         for entry in entries.iter().filter(|entry| entry.mark.is_some()) {
@@ -137,7 +136,10 @@ impl Repo {
 
     /// A clone that was moved leaves its worktrees pointing to the old place. Not by
     /// `git worktree repair`, which writes into the person's worktrees too.
-    async fn repair(&self, folders: &[PathBuf], cancel: &CancellationToken) -> Result<()> {
+    /// Costs a look at a few files, and is done whenever the clone is opened.
+    pub(crate) async fn repair(&self, cancel: &CancellationToken) -> Result<()> {
+        let folders = self.branches_folder().map(|branches| folders(&branches));
+        let folders = folders.unwrap_or_default();
         let broken: Vec<_> = folders.iter().filter_map(|path| cut_off(path)).collect();
         if broken.is_empty() {
             return Ok(());

@@ -12,7 +12,7 @@ use std::{
 };
 
 use butler_protocol::{FAULT_VARIABLE, FaultPoint, Role, on_fault};
-use butler_repo::{Forge, Repo};
+use butler_repo::{Forge, ForgeHosts, Repo};
 use butler_testkit::{GitHub, ScratchRepo};
 
 use crate::{forge_suite::remark, support::*};
@@ -80,7 +80,7 @@ async fn victim() {
     on_fault(die);
     let repo = Repo::open(Path::new(&root)).await.unwrap();
     repo.reconcile(&go()).await.unwrap();
-    let forge = Forge::of(&repo).unwrap();
+    let forge = Forge::of(&repo, &ForgeHosts::default()).await.unwrap();
     // What a role does after a start: look where the thread stands, go on.
     let branch = butler_repo::branch(&thread(1), "Greet");
     let before = forge.find(&branch, &go()).await.unwrap();

@@ -1,8 +1,8 @@
 //! What every forge promises, each step twice.
 
-use butler_protocol::{CommitSha, PrNumber, Role};
-use butler_repo::{Author, Edit, Error, Forge, NewComment, Place, PullState, Repo, Worktree};
-use butler_testkit::{ScratchRepo, git};
+use butler_protocol::{CommitSha, PrNumber, PullEvent, Reviewed, Role};
+use butler_repo::{Author, Edit, Error, Forge, NewComment, Place, PullState, Repo, Worktree, news};
+use butler_testkit::{GitHub, PersonComment, ScratchRepo, git};
 
 use crate::support::*;
 
@@ -15,8 +15,9 @@ pub(crate) fn remark(key: &str, place: Option<Place>) -> NewComment {
     }
 }
 
-/// The whole life of a pull request, on any forge.
-pub(crate) async fn life(scratch: &ScratchRepo, forge: &Forge, worktree: &Worktree) {
+/// The whole life of a pull request, on any forge. `merges` is how many merge commits its
+/// squash takes there.
+pub(crate) async fn life(scratch: &ScratchRepo, forge: &Forge, worktree: &Worktree, merges: &str) {
     let early = forge.create(&pull(&worktree.branch), &go()).await;
     assert!(early.is_ok(), "the branch is pushed at creation: {early:?}");
     let number = early.unwrap().number;
@@ -80,7 +81,7 @@ pub(crate) async fn life(scratch: &ScratchRepo, forge: &Forge, worktree: &Worktr
     assert!(forge.diff(number, &go()).await.unwrap().contains("+hello"));
     assert_eq!(forge.list(true, &go()).await.unwrap().len(), 1);
 
-    merge(scratch, forge, number, &head, worktree).await;
+    merge(scratch, forge, (number, &head), worktree, merges).await;
     let late = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
     assert_eq!(
         late.number, number,
@@ -97,9 +98,9 @@ pub(crate) async fn life(scratch: &ScratchRepo, forge: &Forge, worktree: &Worktr
 async fn merge(
     scratch: &ScratchRepo,
     forge: &Forge,
-    number: PrNumber,
-    head: &CommitSha,
+    (number, head): (PrNumber, &CommitSha),
     worktree: &Worktree,
+    merges: &str,
 ) {
     let wrong = CommitSha::new("1".repeat(40));
     let moved = forge.merge(number, &wrong, &go()).await;
@@ -116,7 +117,12 @@ async fn merge(
     assert!(scratch.remote_file("main", "meanwhile.txt").is_some());
     assert_eq!(
         scratch.remote_git(&["rev-list", "--count", "--merges", "main"]),
-        "0"
+        merges
+    );
+    let kept = scratch.remote_git(&["rev-list", "main"]);
+    assert!(
+        !kept.contains(head.as_str()),
+        "a squash leaves the branch's commits out"
     );
     assert!(
         !scratch
@@ -153,6 +159,157 @@ pub(crate) async fn refusals(scratch: &ScratchRepo, forge: &Forge, worktree: &Wo
     );
 }
 
+/// A hosted forge with somebody at its other end.
+pub(crate) struct Stage<'a> {
+    pub scratch: &'a ScratchRepo,
+    pub github: &'a GitHub,
+    pub forge: &'a Forge,
+    pub worktree: &'a Worktree,
+}
+
+/// A lost answer never makes a second one. `opens` and `merges` are how requests for that
+/// look there.
+pub(crate) async fn lost_answers(stage: &Stage<'_>, (opens, merges): ((&str, &str), (&str, &str))) {
+    let Stage {
+        github,
+        forge,
+        worktree,
+        scratch,
+    } = stage;
+    deliver(worktree, "hello.txt", "hello\n").await;
+    github.lose_answers(1);
+    let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
+    assert_eq!(opened.number.0, 1);
+    assert_eq!(github.count(opens.0, opens.1), 1);
+    github.lose_answers(1);
+    forge
+        .comment(opened.number, &remark("once", None), &go())
+        .await
+        .unwrap();
+    assert_eq!(
+        forge
+            .view(opened.number, &go())
+            .await
+            .unwrap()
+            .comments
+            .len(),
+        1
+    );
+    github.lose_answers(2);
+    let edit = Edit {
+        title: Some("New".into()),
+        body: None,
+    };
+    assert_eq!(
+        forge.edit(opened.number, &edit, &go()).await.unwrap().title,
+        "New"
+    );
+    github.lose_answers(1);
+    let merged = forge
+        .merge(opened.number, &opened.head, &go())
+        .await
+        .unwrap();
+    assert_eq!(scratch.remote_git(&["rev-parse", "main"]), merged.as_str());
+    assert_eq!(github.count(merges.0, merges.1), 1);
+    assert!(
+        !scratch
+            .remote_branches()
+            .contains(&worktree.branch.to_string())
+    );
+}
+
+/// Everything that others can do to a pull request is seen, by one request when nothing
+/// happened. `has_logs`: whether the log of a check can be had there.
+pub(crate) async fn what_others_do_is_news(stage: &Stage<'_>, has_logs: bool) {
+    let Stage {
+        github,
+        forge,
+        worktree,
+        ..
+    } = stage;
+    deliver(worktree, "hello.txt", "hello\n").await;
+    let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
+    let one = [opened.number];
+    let standing = forge.glance(&one, &go()).await.unwrap().unwrap();
+    let first = forge.look(&one, &go()).await.unwrap().remove(0);
+    let (seen, none) = news(None, &first);
+    assert_eq!(none, []);
+    forge
+        .comment(opened.number, &remark("ours", None), &go())
+        .await
+        .unwrap();
+    let person = |login, body| PersonComment {
+        number: 1,
+        login,
+        body,
+    };
+    github.say(person("ana", "Why?"));
+    let line = github.say_at(person("ben", "Here?"), "hello.txt", 1);
+    github.review(person("ana", ""), "CHANGES_REQUESTED");
+    let log = "2026-01-02T03:04:05.1234567Z not ok 1 - greets\n";
+    github.check_with_log(opened.head.as_str(), "test", "failure", log);
+    github.check(opened.head.as_str(), "lint", "success");
+    let main = stage.scratch.remote_git(&["rev-parse", "main"]);
+    github.check(&main, "test", "failure");
+    let moved = forge.glance(&one, &go()).await.unwrap().unwrap();
+    assert_ne!(moved, standing);
+    let before = github.requests();
+    assert_eq!(forge.glance(&one, &go()).await.unwrap().unwrap(), moved);
+    assert_eq!(github.requests(), before + 1);
+    let now = forge.look(&one, &go()).await.unwrap().remove(0);
+    let (seen, told) = news(Some(&seen), &now);
+    let [
+        PullEvent::Said(note),
+        PullEvent::Said(review),
+        PullEvent::Said(at),
+        PullEvent::CheckFailed(red),
+    ] = told.as_slice()
+    else {
+        panic!("{told:?}");
+    };
+    assert_eq!((note.by.as_str(), note.text.as_str()), ("ana", "Why?"));
+    assert_eq!(review.review, Some(Reviewed::ChangesRequested));
+    assert_eq!(at.place.as_deref(), Some("hello.txt:1"));
+    assert!(red.on_base && red.name == "test");
+    let job = now
+        .checks
+        .iter()
+        .find_map(|check| check.job.filter(|_| check.name == "test"));
+    assert_eq!(job.is_some(), has_logs);
+    if let Some(job) = job {
+        let why = forge.check_log(job, &go()).await.unwrap();
+        assert_eq!(why, "not ok 1 - greets");
+    }
+    assert!(forge.may_write("ana", &go()).await.unwrap());
+    assert!(!forge.may_write("ben", &go()).await.unwrap());
+    for _ in 0..2 {
+        let answer = remark("answer", None);
+        let answered = forge
+            .reply(opened.number, &at.id, &answer, &go())
+            .await
+            .unwrap();
+        assert_eq!(answered.place.unwrap().path, "hello.txt");
+    }
+    assert_eq!(
+        github.answers(1, line).len(),
+        1,
+        "answered once, where it stands"
+    );
+    let theirs = github.push_to(1, "hello.txt", "hello there\n", "ana");
+    github.close(1, true);
+    let now = forge.look(&one, &go()).await.unwrap().remove(0);
+    let (_, told) = news(Some(&seen), &now);
+    let [
+        PullEvent::Pushed { by, .. },
+        PullEvent::Closed { by: closer },
+    ] = told.as_slice()
+    else {
+        panic!("{told:?}");
+    };
+    assert_eq!((by.as_str(), closer.as_str()), ("ana", "ana"));
+    assert_eq!(github.head(1), theirs);
+}
+
 trait ParseBranch {
     fn parse_branch(&self) -> butler_protocol::BranchName;
 }
@@ -173,7 +330,7 @@ async fn local(scratch: &ScratchRepo) -> (Forge, Worktree) {
 async fn the_local_forge_lives_a_whole_life() {
     let scratch = ScratchRepo::new();
     let (forge, worktree) = local(&scratch).await;
-    life(&scratch, &forge, &worktree).await;
+    life(&scratch, &forge, &worktree, "0").await;
     let message = scratch.remote_git(&["log", "-1", "--format=%B", "main"]);
     assert!(
         message.starts_with("Add a greeting (#1)\n\nBetter words.\n"),

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use butler_protocol::{PrNumber, PullEvent, Reviewed};
-use butler_repo::{Edit, Error, Forge, Git, Repo, Settings, Worktree, news};
+use butler_protocol::PrNumber;
+use butler_repo::{Error, Forge, ForgeHosts, Git, Repo, Settings, Worktree};
 use butler_testkit::{GitHub, PersonComment, ScratchRepo};
 
 use crate::{
-    forge_suite::{life, refusals, remark},
+    forge_suite::{self, life, refusals},
     support::*,
 };
 
@@ -16,6 +16,17 @@ struct Stage {
     github: GitHub,
     forge: Forge,
     worktree: Worktree,
+}
+
+impl Stage {
+    fn lent(&self) -> forge_suite::Stage<'_> {
+        forge_suite::Stage {
+            scratch: &self.scratch,
+            github: &self.github,
+            forge: &self.forge,
+            worktree: &self.worktree,
+        }
+    }
 }
 
 /// Whether the real gh is here. In CI it must be; elsewhere its tests say that
@@ -48,7 +59,7 @@ async fn stage() -> Option<Stage> {
     let settings = Settings::from_variables(github.variables());
     let git = Git::with(scratch.root(), Arc::new(settings));
     let repo = Repo::open_with(git).await.unwrap();
-    let forge = Forge::github(&repo).unwrap();
+    let forge = Forge::of(&repo, &ForgeHosts::default()).await.unwrap();
     let worktree = repo.create(&thread(1), "Greet", &go()).await.unwrap();
     Some(Stage {
         scratch,
@@ -61,7 +72,7 @@ async fn stage() -> Option<Stage> {
 #[tokio::test(flavor = "multi_thread")]
 async fn github_lives_a_whole_life() {
     let Some(stage) = stage().await else { return };
-    life(&stage.scratch, &stage.forge, &stage.worktree).await;
+    life(&stage.scratch, &stage.forge, &stage.worktree, "0").await;
     let message = stage
         .scratch
         .remote_git(&["log", "-1", "--format=%B", "main"]);
@@ -80,144 +91,13 @@ async fn github_refuses_what_it_must() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_never_makes_a_second_one() {
     let Some(stage) = stage().await else { return };
-    let Stage {
-        github,
-        forge,
-        worktree,
-        scratch,
-        ..
-    } = &stage;
-    deliver(worktree, "hello.txt", "hello\n").await;
-    github.lose_answers(1);
-    let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
-    assert_eq!(opened.number.0, 1);
-    assert_eq!(github.count("POST", "/pulls"), 1);
-    github.lose_answers(1);
-    forge
-        .comment(opened.number, &remark("once", None), &go())
-        .await
-        .unwrap();
-    assert_eq!(
-        forge
-            .view(opened.number, &go())
-            .await
-            .unwrap()
-            .comments
-            .len(),
-        1
-    );
-    github.lose_answers(2);
-    let edit = Edit {
-        title: Some("New".into()),
-        body: None,
-    };
-    assert_eq!(
-        forge.edit(opened.number, &edit, &go()).await.unwrap().title,
-        "New"
-    );
-    github.lose_answers(1);
-    let merged = forge
-        .merge(opened.number, &opened.head, &go())
-        .await
-        .unwrap();
-    assert_eq!(scratch.remote_git(&["rev-parse", "main"]), merged.as_str());
-    assert_eq!(github.count("PUT", "/merge"), 1);
-    assert!(
-        !scratch
-            .remote_branches()
-            .contains(&worktree.branch.to_string())
-    );
+    forge_suite::lost_answers(&stage.lent(), (("POST", "/pulls"), ("PUT", "/merge"))).await;
 }
 
-/// Everything that others can do to a pull request is seen by two requests, and by one
-/// when nothing happened.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_do_is_news() {
     let Some(stage) = stage().await else { return };
-    let Stage {
-        github,
-        forge,
-        worktree,
-        ..
-    } = &stage;
-    deliver(worktree, "hello.txt", "hello\n").await;
-    let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
-    let one = [opened.number];
-    let standing = forge.glance(&one, &go()).await.unwrap().unwrap();
-    let first = forge.look(&one, &go()).await.unwrap().remove(0);
-    let (seen, none) = news(None, &first);
-    assert_eq!(none, []);
-    forge
-        .comment(opened.number, &remark("ours", None), &go())
-        .await
-        .unwrap();
-    let person = |login, body| PersonComment {
-        number: 1,
-        login,
-        body,
-    };
-    github.say(person("ana", "Why?"));
-    let line = github.say_at(person("ben", "Here?"), "hello.txt", 1);
-    github.review(person("ana", ""), "CHANGES_REQUESTED");
-    let log = "2026-01-02T03:04:05.1234567Z not ok 1 - greets\n";
-    github.check_with_log(opened.head.as_str(), "test", "failure", log);
-    github.check(opened.head.as_str(), "lint", "success");
-    let main = stage.scratch.remote_git(&["rev-parse", "main"]);
-    github.check(&main, "test", "failure");
-    let moved = forge.glance(&one, &go()).await.unwrap().unwrap();
-    assert_ne!(moved, standing);
-    let before = github.requests();
-    assert_eq!(forge.glance(&one, &go()).await.unwrap().unwrap(), moved);
-    assert_eq!(github.requests(), before + 1);
-    let now = forge.look(&one, &go()).await.unwrap().remove(0);
-    let (seen, told) = news(Some(&seen), &now);
-    let [
-        PullEvent::Said(note),
-        PullEvent::Said(review),
-        PullEvent::Said(at),
-        PullEvent::CheckFailed(red),
-    ] = told.as_slice()
-    else {
-        panic!("{told:?}");
-    };
-    assert_eq!((note.by.as_str(), note.text.as_str()), ("ana", "Why?"));
-    assert_eq!(review.review, Some(Reviewed::ChangesRequested));
-    assert_eq!(at.place.as_deref(), Some("hello.txt:1"));
-    assert!(red.on_base && red.name == "test");
-    let job = now
-        .checks
-        .iter()
-        .find_map(|check| check.job.filter(|_| check.name == "test"));
-    let why = forge.check_log(job.unwrap(), &go()).await.unwrap();
-    assert_eq!(why, "not ok 1 - greets");
-    assert!(forge.may_write("ana", &go()).await.unwrap());
-    assert!(!forge.may_write("ben", &go()).await.unwrap());
-    for _ in 0..2 {
-        let answer = remark("answer", None);
-        let answered = forge
-            .reply(opened.number, &at.id, &answer, &go())
-            .await
-            .unwrap();
-        assert_eq!(answered.place.unwrap().path, "hello.txt");
-    }
-    assert_eq!(
-        github.answers(1, line).len(),
-        1,
-        "answered once, where it stands"
-    );
-    let theirs = github.push_to(1, "hello.txt", "hello there\n", "ana");
-    github.close(1, true);
-    let now = forge.look(&one, &go()).await.unwrap().remove(0);
-    let (_, told) = news(Some(&seen), &now);
-    let [
-        PullEvent::Pushed { by, .. },
-        PullEvent::Closed { by: closer },
-    ] = told.as_slice()
-    else {
-        panic!("{told:?}");
-    };
-    assert_eq!((by.as_str(), closer.as_str()), ("ana", "ana"));
-    assert_eq!(github.head(1), theirs);
+    forge_suite::what_others_do_is_news(&stage.lent(), true).await;
 }
 
 /// Fifty threads with open pull requests cost one request when nothing happens, and one
@@ -316,7 +196,7 @@ async fn gh_never_runs_where_a_command_could_have_written_a_config() {
         Arc::new(Settings::from_variables(variables)),
     );
     let repo = Repo::open_with(git).await.unwrap();
-    let forge = Forge::github(&repo).unwrap();
+    let forge = Forge::of(&repo, &ForgeHosts::default()).await.unwrap();
     forge.list(true, &go()).await.unwrap();
     let seen = std::fs::read_to_string(seen).unwrap();
     let mut lines = seen.lines();

@@ -114,7 +114,6 @@ async fn a_moved_clone_finds_its_worktrees_again() {
     let moved = scratch.folder().join("moved");
     fs::rename(scratch.root(), &moved).unwrap();
     let repo = Repo::open(&moved).await.unwrap();
-    repo.reconcile(&go()).await.unwrap();
     let again = repo.find(&thread(1)).await.unwrap().unwrap();
     assert!(again.path.starts_with(moved.canonicalize().unwrap()));
     assert_eq!(read(&again, "a.txt"), "uncommitted");

@@ -1,11 +1,12 @@
-//! Issues and releases: one suite, both forges, each step twice, and with the
+//! Issues and releases: one suite for all forges, each step twice, and with the
 //! answers lost on the way.
 
 use std::sync::Arc;
 
 use butler_protocol::{CommitSha, Role};
 use butler_repo::{
-    Author, Error, Forge, Git, IssueNumber, NewComment, NewIssue, NewRelease, Repo, Settings,
+    Author, Error, Forge, ForgeHosts, Git, IssueNumber, NewComment, NewIssue, NewRelease, Repo,
+    Settings,
 };
 use butler_testkit::{GitHub, ScratchRepo, git};
 
@@ -40,7 +41,7 @@ fn release(commit: &str) -> NewRelease {
 }
 
 /// `before` is called before each step, and may make it harder.
-async fn life(tracker: &Forge, scratch: &ScratchRepo, before: &dyn Fn()) {
+pub(crate) async fn life(tracker: &Forge, scratch: &ScratchRepo, before: &dyn Fn()) {
     let twice = [(), ()];
     let mut number = IssueNumber(0);
     for () in twice {
@@ -118,7 +119,7 @@ async fn releases(tracker: &Forge, scratch: &ScratchRepo, before: &dyn Fn()) {
 async fn the_remote_itself_keeps_issues_and_releases() {
     let scratch = ScratchRepo::new();
     let repo = Repo::open(scratch.root()).await.unwrap();
-    let tracker = Forge::of(&repo).unwrap();
+    let tracker = Forge::of(&repo, &ForgeHosts::default()).await.unwrap();
     life(&tracker, &scratch, &|| {}).await;
     // Another clone sees them too.
     let clone = scratch.clone_as("second");
@@ -171,7 +172,7 @@ async fn on_github() -> Option<(ScratchRepo, GitHub, Forge)> {
     let settings = Settings::from_variables(github.variables());
     let git = Git::with(scratch.root(), Arc::new(settings));
     let repo = Repo::open_with(git).await.unwrap();
-    let tracker = Forge::of(&repo).unwrap();
+    let tracker = Forge::of(&repo, &ForgeHosts::default()).await.unwrap();
     Some((scratch, github, tracker))
 }
 

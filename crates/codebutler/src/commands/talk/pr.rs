@@ -5,7 +5,7 @@ mod decide;
 use std::path::Path;
 
 use crate::ui::paint::Paint;
-use butler_config::FOLDER;
+use butler_config::{FOLDER, Settings};
 use butler_journal::ThreadDir;
 use butler_protocol::{Choice, PrNumber, Receipt, Record, Role};
 use butler_repo::{
@@ -15,7 +15,14 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::talk::thread_logs::logs;
-use crate::{commands::set_up_here, error::CliError, exit::Exit, process, ui::Ui};
+use crate::{
+    commands::{environment, set_up_here},
+    error::CliError,
+    exit::Exit,
+    process,
+    ui::Ui,
+    wiring::forge_hosts,
+};
 
 /// Look at the team's pull requests, merge and close them
 #[derive(Debug, clap::Args)]
@@ -50,11 +57,18 @@ enum Verb {
     Close(decide::Args),
 }
 
+/// The forge of a clone that is set up here, by what this machine knows of forges.
+pub(crate) async fn forge_of(repo: &Repo, root: &Path) -> Result<Forge, Error> {
+    let settings = Settings::load(root, &environment);
+    let hosts = settings.map(|settings| forge_hosts(&settings.machine));
+    Forge::of(repo, &hosts.unwrap_or_default()).await
+}
+
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     process::run(async move |cancel| {
         let repo = Repo::open(&root).await.map_err(trouble)?;
-        let forge = Forge::of(&repo).map_err(trouble)?;
+        let forge = forge_of(&repo, &root).await.map_err(trouble)?;
         match &args.verb {
             Verb::Merge(args) => decide::run(args, Choice::Merge, &root, &forge, &cancel, ui).await,
             Verb::Close(args) => decide::run(args, Choice::Close, &root, &forge, &cancel, ui).await,

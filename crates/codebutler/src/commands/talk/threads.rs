@@ -11,7 +11,7 @@ use std::path::Path;
 use butler_config::{FOLDER, Settings};
 use butler_journal::ThreadDir;
 use butler_protocol::ThreadId;
-use butler_repo::{Forge, PullRequest, PullState, Repo, Status, Worktree, short_of};
+use butler_repo::{PullRequest, PullState, Repo, Status, Worktree, short_of};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -160,7 +160,7 @@ async fn pulls(repo: &Repo, cancel: &CancellationToken, ui: &Ui) -> Vec<PullRequ
     if repo.remote().is_none() {
         return Vec::new();
     }
-    let asked = match Forge::of(repo) {
+    let asked = match pr::forge_of(repo, repo.root()).await {
         Ok(forge) => forge.list(false, cancel).await,
         Err(error) => Err(error),
     };

@@ -1,6 +1,7 @@
-//! What happens on GitHub, in one request for all pull requests at once: a glance says
-//! whether anything moved, and only what moved is looked at. GitHub's GraphQL interface
-//! is the only one that tells of comments, reviews and checks together.
+//! What happens on the forge, on GitHub in one request for all pull requests at once: a
+//! glance says whether anything moved, and only what moved is looked at. GitHub's GraphQL
+//! interface is the only one of it that tells of comments, reviews and checks together;
+//! what the others say comes in its fields.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,10 +16,11 @@ use super::{
     super::{
         CheckState, PullState,
         gh::Request,
+        gitea, gitlab,
         news::{CheckNow, PullNow, why},
         wire,
     },
-    GitHubForge, check_state,
+    GitHubForge, Way, check_state,
 };
 use crate::{Error, Result, commits::squash};
 
@@ -51,6 +53,18 @@ impl GitHubForge {
         watched: &[PrNumber],
         cancel: &CancellationToken,
     ) -> Result<Option<BTreeMap<PrNumber, String>>> {
+        match &self.way {
+            Way::GitLab(http) => {
+                let moves = gitlab::moves(http, &self.address, watched, cancel).await?;
+                return Ok(Some(moves.into_iter().collect()));
+            }
+            Way::Gitea(http, watch) => {
+                let mut watch = watch.lock().await;
+                let moves = gitea::moves(http, &mut watch, watched, cancel).await?;
+                return Ok(Some(moves.into_iter().collect()));
+            }
+            Way::Gh => {}
+        }
         let repo = self.query("", watched, MOVES, cancel).await?;
         let moves = watched.iter().map(|number| {
             let node = &repo[alias(*number).as_str()];
@@ -65,11 +79,12 @@ impl GitHubForge {
         numbers: &[PrNumber],
         cancel: &CancellationToken,
     ) -> Result<Vec<PullNow>> {
-        let base = format!("defaultBranchRef {{ target {{ ... on Commit {{ {CHECKS} }} }} }}");
-        let words = format!(
-            "{WORDS} commits(last: 1) {{ nodes {{ commit {{ committer {{ name email }} {CHECKS} }} }} }}"
-        );
-        let repo = self.query(&base, numbers, &words, cancel).await?;
+        let base = self.repo.default_branch().as_str();
+        let repo = match &self.way {
+            Way::Gh => self.words(numbers, cancel).await?,
+            Way::GitLab(http) => gitlab::words(http, base, numbers, cancel).await?,
+            Way::Gitea(http, _) => gitea::words(http, &self.repo, numbers, cancel).await?,
+        };
         let base = checks(&repo["defaultBranchRef"]["target"], &BTreeSet::new());
         let red = base
             .iter()
@@ -77,6 +92,14 @@ impl GitHubForge {
         let red: BTreeSet<String> = red.map(|check| check.name.clone()).collect();
         let nodes = numbers.iter().map(|number| &repo[alias(*number).as_str()]);
         Ok(nodes.filter_map(|node| pull(node, &red)).collect())
+    }
+
+    async fn words(&self, numbers: &[PrNumber], cancel: &CancellationToken) -> Result<Value> {
+        let base = format!("defaultBranchRef {{ target {{ ... on Commit {{ {CHECKS} }} }} }}");
+        let words = format!(
+            "{WORDS} commits(last: 1) {{ nodes {{ commit {{ committer {{ name email }} {CHECKS} }} }} }}"
+        );
+        self.query(&base, numbers, &words, cancel).await
     }
 
     /// Asks about the repository and some of its pull requests.
@@ -149,8 +172,8 @@ impl GitHubForge {
 
     /// Whether somebody may push to the repository.
     pub(crate) async fn may_write(&self, login: &str, cancel: &CancellationToken) -> Result<bool> {
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
-        if login.is_empty() || !login.chars().all(plain) {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        if login.trim_matches('.').is_empty() || !login.chars().all(plain) {
             return Ok(false);
         }
         let path = format!("collaborators/{login}/permission");

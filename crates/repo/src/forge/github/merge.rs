@@ -1,4 +1,4 @@
-//! Squash merges on GitHub: only at the head that was agreed to, and the branch
+//! Squash merges on a hosted forge: only at the head that was agreed to, and the branch
 //! goes afterwards.
 
 use butler_protocol::{BranchName, CommitSha, MergeBlock, PrNumber};
@@ -6,10 +6,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    super::{
-        MergeAgain, PullRequest, PullState,
-        gh::{Answer, Request},
-    },
+    super::{MergeAgain, PullRequest, PullState, answer::Answer, gh::Request},
     ATTEMPTS, GitHubForge,
 };
 use crate::{Error, Result, refs::push::jitter};
@@ -73,6 +70,11 @@ impl GitHubForge {
             let again = answer.is_unclear() || matches!(answer.status, 405 | 409);
             if !again || (reason && !answer.is_unclear()) || attempt + 1 == ATTEMPTS {
                 return Err(no);
+            }
+            // Gitea gives no reason for a conflict either; git knows.
+            let conflict = self.conflict(&pull, cancel).await?;
+            if matches!(&conflict, Error::Conflict { files, .. } if !files.is_empty()) {
+                return Err(conflict);
             }
             jitter(attempt + 3, cancel).await?;
         }

@@ -11,7 +11,10 @@ use butler_repo::{Author, Forge, Issue, NewIssue, Repo};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    commands::{set_up_here, talk::pr::trouble},
+    commands::{
+        set_up_here,
+        talk::pr::{forge_of, trouble},
+    },
     error::CliError,
     exit::Exit,
     process,
@@ -44,7 +47,7 @@ pub(super) fn run(args: &Args, way: Way, ui: &Ui) -> Result<Exit, CliError> {
     let roadmap = Roadmap::parse(before);
     process::run(async move |cancel| {
         let repo = Repo::open(&root).await.map_err(trouble)?;
-        let forge = Forge::of(&repo).map_err(trouble)?;
+        let forge = forge_of(&repo, &root).await.map_err(trouble)?;
         let (changed, lines) = match way {
             Way::Import => {
                 let issues = forge.issues(true, &cancel).await.map_err(trouble)?;

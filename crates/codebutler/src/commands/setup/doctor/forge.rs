@@ -1,25 +1,132 @@
-//! GitHub's gh, which is needed only where the remote is GitHub.
+//! The forge that the remote lives on: what it is, and whether it lets the team in. A plain
+//! repository needs none.
 
-use butler_repo::{Settings, gh_logged_in, gh_version};
+use std::{path::Path, time::Duration};
 
-use crate::commands::setup::doctor::{Finding, Place, git::git};
-use crate::process;
+use butler_config::Settings as Configured;
+use butler_repo::{
+    Account, Error, ForgeHosts, ForgeKind, Settings, forge_account, gh_logged_in, gh_version,
+};
+
+use crate::{
+    commands::{
+        environment,
+        setup::doctor::{Finding, Place, git::git},
+    },
+    process,
+    wiring::forge_hosts,
+};
+
+/// A forge that does not answer by then is taken for away.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn examine(place: &Place) -> Vec<Finding> {
-    let root = place.repository.as_deref();
-    let address = root.and_then(|root| git(root, &["remote", "get-url", "origin"]));
-    match address {
-        Some(address) if is_github(&address) => vec![gh()],
-        _ => Vec::new(),
+    let Some(root) = place.repository.as_deref() else {
+        return Vec::new();
+    };
+    let configured = place.set_up.as_deref();
+    let configured = configured.and_then(|root| Configured::load(root, &environment).ok());
+    let hosts = configured.map(|settings| forge_hosts(&settings.machine));
+    let mut findings: Vec<Finding> = forge(root, &hosts.unwrap_or_default())
+        .into_iter()
+        .collect();
+    findings.extend(fork(root));
+    findings.extend(signing(root));
+    findings
+}
+
+/// The forge of a repository, by what this machine knows of forges.
+pub(crate) fn forge(root: &Path, hosts: &ForgeHosts) -> Option<Finding> {
+    let asked = process::run_on_one_thread(async |cancel| {
+        let asking = forge_account(root, hosts, &cancel);
+        Ok(tokio::time::timeout(PATIENCE, asking).await.ok())
+    });
+    match asked {
+        Ok(Some(Ok(Some(account)))) if account.kind == ForgeKind::GitHub => Some(gh()),
+        Ok(Some(Ok(Some(account)))) => Some(hosted(&account)),
+        Ok(Some(Err(error))) => trouble(&error),
+        Ok(None) => Some(Finding::failed(
+            "forge",
+            "it does not answer",
+            "see whether its page opens in a browser",
+        )),
+        // Git itself has a word about everything else.
+        Ok(Some(Ok(None))) | Err(_) => None,
     }
 }
 
-/// Whether an address of any of git's spellings is at GitHub.
-fn is_github(address: &str) -> bool {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    let host = rest.split(['/', ':']).next().unwrap_or_default();
-    let host = host.rsplit('@').next().unwrap_or_default();
-    host == "github.com" || host.ends_with(".github.com")
+fn hosted(account: &Account) -> Finding {
+    let Account {
+        host, name, lacks, ..
+    } = account;
+    let kind = match account.kind {
+        ForgeKind::GitLab => "GitLab",
+        _ => "Gitea or Forgejo",
+    };
+    let name = name.as_deref().unwrap_or_default();
+    if lacks.is_empty() {
+        return Finding::ok("forge", format!("{kind} at {host}, as {name}"));
+    }
+    Finding::failed(
+        "forge",
+        format!("{name} lacks {} at {host}", lacks.join(" and ")),
+        format!("give it that there, or put the token of another account at forges.{host}.token"),
+    )
+}
+
+/// What the remote has to do with; a repository that cannot be opened has its own finding.
+fn trouble(error: &Error) -> Option<Finding> {
+    match error {
+        Error::UnknownForge { host } => Some(Finding::failed(
+            "forge",
+            format!("nobody says which forge {host} is"),
+            format!(
+                "in ~/.codebutler/config.json: \"forges\": {{\"{host}\": {{\"kind\": \"gitlab\"}}}} \
+                 (github, gitlab, gitea, or plain for git alone)"
+            ),
+        )),
+        Error::Blocked { said, .. } => Some(Finding::failed(
+            "forge",
+            format!("it does not let us in: {said}"),
+            "make a token there, and put it at forges.<host>.token in ~/.codebutler/config.json",
+        )),
+        Error::Unreachable { .. } | Error::Refused { .. } => Some(Finding::failed(
+            "forge",
+            error.to_string(),
+            "see whether its address opens in a browser",
+        )),
+        _ => None,
+    }
+}
+
+/// Pull requests go to the remote that the team pushes to, not to what it was forked from.
+fn fork(root: &Path) -> Option<Finding> {
+    let names = git(root, &["remote"])?;
+    let has = |wanted: &str| names.lines().any(|name| name == wanted);
+    (has("origin") && has("upstream")).then(|| {
+        Finding::warning(
+            "fork",
+            "there is a remote `upstream`; pull requests are made and merged in `origin`",
+            "to work on the original, clone that: the team pushes its branches where its pull requests are",
+        )
+    })
+}
+
+/// The team's git has no key of the person's, and starts no program that would ask for one.
+fn signing(root: &Path) -> Option<Finding> {
+    let here = git(root, &["config", "--type=bool", "--get", "commit.gpgsign"]);
+    let everywhere = process::run_on_one_thread(async |_| {
+        let settings = Settings::from_process();
+        Ok(settings.signs_commits().await.unwrap_or(false))
+    });
+    let wanted = here.map_or(everywhere.unwrap_or(false), |here| here == "true");
+    wanted.then(|| {
+        Finding::warning(
+            "signing",
+            "your commits are signed; the team's are not",
+            "where the forge demands signatures, let it squash: it signs what it makes itself",
+        )
+    })
 }
 
 fn gh() -> Finding {
@@ -41,30 +148,5 @@ fn gh() -> Finding {
             "not found, but the remote is at GitHub",
             "install GitHub's command line, https://cli.github.com",
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::commands::setup::doctor::forge::*;
-
-    #[test]
-    fn github_is_known_by_its_host_in_every_spelling() {
-        for yes in [
-            "git@github.com:you/app.git",
-            "https://github.com/you/app",
-            "https://token@github.com/you/app",
-            "ssh://git@ssh.github.com:443/you/app.git",
-        ] {
-            assert!(is_github(yes), "{yes}");
-        }
-        for no in [
-            "../github.com/app.git",
-            "https://example.org/github.com/app",
-            "git@notgithub.com:you/app",
-            "/srv/git/app.git",
-        ] {
-            assert!(!is_github(no), "{no}");
-        }
     }
 }

@@ -7,7 +7,7 @@ mod commands;
 mod disk;
 mod files;
 mod finding;
-mod forge;
+pub(crate) mod forge;
 mod git;
 mod mcp;
 mod models;

@@ -32,6 +32,7 @@ use crate::commands::{
     inspect::policy,
     run::up,
     services::start,
+    setup::doctor::{Finding, Level, forge},
     setup::init::{
         answers::{Answers, Around},
         provider::Provider,
@@ -43,6 +44,7 @@ use crate::{
     error::{CliError, show_problems},
     exit::Exit,
     ui::Ui,
+    wiring::forge_hosts,
 };
 
 /// Set up this repository, and this machine once
@@ -250,6 +252,12 @@ fn check_result(root: &Path, before: &[Ask], yes: bool, ui: &Ui) -> Result<Exit,
         ui.note("agreed to on this machine:");
         policy::tell(&granted, ui);
     }
-    show_problems(&Settings::load(root, &environment)?.notices, ui);
+    let settings = Settings::load(root, &environment)?;
+    show_problems(&settings.notices, ui);
+    let found = forge::forge(root, &forge_hosts(&settings.machine));
+    if let Some(Finding { what, fix, .. }) = found.filter(|one| one.level == Level::Failed) {
+        let fix = fix.unwrap_or_default();
+        ui.note(format_args!("forge: {what}; {fix}"));
+    }
     Ok(Exit::Done)
 }

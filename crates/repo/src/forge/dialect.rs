@@ -1,0 +1,96 @@
+//! The language of hosted forges here is GitHub's REST interface: what looks before it acts,
+//! looks again when an answer was lost, and knows our keys is written once, in it. A forge
+//! that speaks another language has a table that says each sentence in its own.
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{answer::Answer, gh::Request};
+use crate::{Error, Result};
+
+/// A request taken apart, for the tables.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    pub method: &'a str,
+    /// Below the repository.
+    pub parts: Vec<&'a str>,
+    query: Vec<(&'a str, &'a str)>,
+    pub body: Value,
+    /// Whether a difference is wanted instead of fields.
+    pub as_diff: bool,
+    pub cancel: &'a CancellationToken,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn of(request: &'a Request<'_>, cancel: &'a CancellationToken) -> Self {
+        let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+        Self {
+            method: request.method,
+            parts: path.split('/').collect(),
+            query: query
+                .split('&')
+                .filter_map(|one| one.split_once('='))
+                .collect(),
+            body: request.body.clone().unwrap_or_default(),
+            as_diff: request.accept.is_some_and(|accept| accept.contains("diff")),
+            cancel,
+        }
+    }
+
+    /// A value of the query.
+    pub(super) fn value(&self, name: &str) -> Option<&'a str> {
+        let found = self.query.iter().find(|(key, _)| *key == name);
+        found.map(|(_, value)| *value)
+    }
+
+    /// The branch that a list of pull requests is asked for.
+    pub(super) fn branch(&self) -> Option<&'a str> {
+        Some(self.value("head")?.split_once(':')?.1)
+    }
+
+    /// Fields of the body, renamed; what is not there stays away.
+    pub(super) fn renamed(&self, names: &[(&str, &str)]) -> Value {
+        let given = names.iter().filter(|(ours, _)| !self.body[*ours].is_null());
+        let fields = given.map(|(ours, theirs)| ((*theirs).to_owned(), self.body[*ours].clone()));
+        Value::Object(fields.collect())
+    }
+
+    /// Names in a list of the body.
+    pub(super) fn names(&self, field: &str) -> Vec<String> {
+        let all = self.body[field].as_array().into_iter().flatten();
+        all.filter_map(|name| name.as_str().map(str::to_owned))
+            .collect()
+    }
+
+    /// A sentence that the forge has no words for.
+    pub(super) fn unknown(&self) -> Error {
+        Error::Refused {
+            name: format!("{} {}", self.method, self.parts.join("/")),
+            reason: "this forge has no such thing".to_owned(),
+        }
+    }
+}
+
+/// A list that was put together from several answers.
+pub(super) fn listed(items: Vec<Value>) -> Answer {
+    good(&Value::Array(items))
+}
+
+/// An answer of ours.
+pub(super) fn good(json: &Value) -> Answer {
+    Answer {
+        status: 200,
+        body: json.to_string().into_bytes(),
+        head: String::new(),
+        command: String::new(),
+        more: Some(false),
+    }
+}
+
+/// The items of an answer, or the answer itself when it is a no.
+pub(super) fn items(answer: Answer) -> Result<Vec<Value>> {
+    match answer.json()? {
+        Value::Array(items) => Ok(items),
+        _ => Ok(Vec::new()),
+    }
+}

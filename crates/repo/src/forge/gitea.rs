@@ -1,0 +1,426 @@
+//! Gitea and Forgejo. Their REST interface is made after GitHub's; this table says where
+//! it differs: reviews hold the comments on lines, labels go by number, pages are short,
+//! and a pull request of a branch that is gone names another ref.
+//!
+//! Written by their interface descriptions (Gitea 1.22 to 1.24, Forgejo 9 to 11).
+
+mod look;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    answer::Answer,
+    dialect::{Asked, items, listed},
+    host::Address,
+    http::{Http, Manner, encoded},
+};
+use crate::Result;
+
+pub(super) use look::{Watch, moves, words};
+
+/// More is not given, whatever one asks for.
+const SIZE: &str = "limit=50";
+
+pub(super) fn manner(address: &Address) -> Manner {
+    Manner {
+        version: "/api/v1",
+        scheme: "token",
+        project: format!(
+            "repos/{}/{}",
+            encoded(&address.owner),
+            encoded(&address.name)
+        ),
+    }
+}
+
+/// Who we are there, and what we lack. What a token may do is only said by a refusal.
+pub(super) async fn account(
+    http: &Http,
+    cancel: &CancellationToken,
+) -> Result<(String, Vec<&'static str>)> {
+    let name = http.me("login", cancel).await?.clone();
+    let rights = &http.get("", cancel).await?.json()?["permissions"];
+    let may = rights["push"] == json!(true);
+    let lacks = (!may).then_some("the right to push to the repository");
+    Ok((name, lacks.into_iter().collect()))
+}
+
+/// The table: a sentence of ours, said in Gitea's words.
+pub(super) async fn carry_out(http: &Http, base: &str, asked: &Asked<'_>) -> Result<Answer> {
+    let cancel = asked.cancel;
+    match (asked.method, asked.parts.as_slice()) {
+        ("GET", ["pulls"]) => pulls(http, base, asked).await,
+        ("POST", ["pulls"]) => {
+            let mut body = asked.renamed(&[("body", "body"), ("head", "head"), ("base", "base")]);
+            let title = asked.body["title"].as_str().unwrap_or_default();
+            body["title"] = json!(titled(title, asked.body["draft"] == json!(true)));
+            let made = http.send("POST", "pulls", Some(&body), cancel).await?;
+            Ok(taken(made).with(|json| pull(&json)))
+        }
+        ("GET", ["pulls", number]) if asked.as_diff => {
+            http.get(&format!("pulls/{number}.diff"), cancel).await
+        }
+        ("GET", ["pulls", number]) => {
+            let found = http.get(&format!("pulls/{number}"), cancel).await?;
+            Ok(found.with(|json| pull(&json)))
+        }
+        ("PATCH", ["pulls", number]) => change(http, number, asked).await,
+        ("PUT", ["pulls", number, "merge"]) => merge(http, number, asked).await,
+        ("GET", ["pulls", number, "comments"]) => {
+            let found = lines(http, number, cancel).await?;
+            Ok(listed(found.into_iter().map(|(_, line)| line).collect()))
+        }
+        ("POST", ["pulls", number, "comments"]) => say_at(http, number, asked).await,
+        // One row of numbers for both.
+        (method, ["pulls" | "issues", number, "notes" | "comments"]) => {
+            let path = format!("issues/{number}/comments");
+            let body = (method == "POST").then_some(&asked.body);
+            http.send(method, &path, body, cancel).await
+        }
+        ("GET", ["commits", _, "check-runs"]) => {
+            Ok(super::dialect::good(&json!({ "check_runs": [] })))
+        }
+        ("GET", ["commits", sha, "status"]) => {
+            let all = statuses(http, sha, cancel).await?;
+            Ok(super::dialect::good(&json!({ "statuses": all })))
+        }
+        ("POST", ["statuses", sha]) => {
+            http.send(
+                "POST",
+                &format!("statuses/{sha}"),
+                Some(&asked.body),
+                cancel,
+            )
+            .await
+        }
+        ("GET", ["collaborators", login, "permission"]) => {
+            let path = format!("collaborators/{}/permission", encoded(login));
+            let found = http.get(&path, cancel).await?;
+            Ok(found.with(|json| match json["permission"].as_str() {
+                Some("owner") => json!({ "permission": "admin" }),
+                _ => json,
+            }))
+        }
+        ("GET", ["actions", "jobs", job, "logs"]) => {
+            http.get(&format!("actions/jobs/{job}/logs"), cancel).await
+        }
+        ("GET", ["git", "ref", "heads", rest @ ..]) => {
+            let found = http
+                .get(&format!("branches/{}", rest.join("/")), cancel)
+                .await?;
+            Ok(found.with(|json| json!({ "object": { "sha": json["commit"]["id"] } })))
+        }
+        ("DELETE", ["git", "refs", "heads", rest @ ..]) => {
+            http.send(
+                "DELETE",
+                &format!("branches/{}", rest.join("/")),
+                None,
+                cancel,
+            )
+            .await
+        }
+        ("GET", ["git", "ref", "tags", rest @ ..]) => {
+            let found = http
+                .get(&format!("tags/{}", rest.join("/")), cancel)
+                .await?;
+            Ok(found.with(
+                |json| json!({ "object": { "sha": json["commit"]["sha"], "type": "commit" } }),
+            ))
+        }
+        _ => tracker(http, asked).await,
+    }
+}
+
+/// The part of the table for issues and releases.
+async fn tracker(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
+    let cancel = asked.cancel;
+    match (asked.method, asked.parts.as_slice()) {
+        ("GET", ["issues"]) => {
+            let path = format!(
+                "issues?type=issues&state={}&{}",
+                state(asked),
+                paging(asked)
+            );
+            http.get(&path, cancel).await
+        }
+        ("POST", ["issues"]) => {
+            let ids = match label_ids(http, &asked.names("labels"), cancel).await? {
+                Ok(ids) => ids,
+                Err(no) => return Ok(no),
+            };
+            let mut body = asked.body.clone();
+            body["labels"] = json!(ids);
+            http.send("POST", "issues", Some(&body), cancel).await
+        }
+        ("POST", ["issues" | "pulls", number, "labels"]) => {
+            let ids = match label_ids(http, &asked.names("labels"), cancel).await? {
+                Ok(ids) => ids,
+                Err(no) => return Ok(no),
+            };
+            let path = format!("issues/{number}/labels");
+            http.send("POST", &path, Some(&json!({ "labels": ids })), cancel)
+                .await
+        }
+        ("GET", ["issues", number]) => http.get(&format!("issues/{number}"), cancel).await,
+        ("PATCH", ["issues", number]) => {
+            http.send(
+                "PATCH",
+                &format!("issues/{number}"),
+                Some(&asked.body),
+                cancel,
+            )
+            .await
+        }
+        ("GET", ["releases"]) => {
+            http.get(&format!("releases?{}", paging(asked)), cancel)
+                .await
+        }
+        ("GET", ["releases", "tags", tag]) => {
+            http.get(&format!("releases/tags/{}", encoded(tag)), cancel)
+                .await
+        }
+        ("POST", ["releases"]) => Ok(taken(
+            http.send("POST", "releases", Some(&asked.body), cancel)
+                .await?,
+        )),
+        _ => Err(asked.unknown()),
+    }
+}
+
+fn taken(answer: Answer) -> Answer {
+    match answer.status {
+        409 => answer.called(422),
+        _ => answer,
+    }
+}
+
+fn state<'a>(asked: &Asked<'a>) -> &'a str {
+    asked.value("state").unwrap_or("open")
+}
+
+fn paging(asked: &Asked<'_>) -> String {
+    format!("{SIZE}&page={}", asked.value("page").unwrap_or("1"))
+}
+
+/// All, or those of one branch. For one branch there is a short way that gives one of them:
+/// no answer there means that there is none, an open one is the only open one.
+async fn pulls(http: &Http, base: &str, asked: &Asked<'_>) -> Result<Answer> {
+    let cancel = asked.cancel;
+    let first = asked.value("page").is_none_or(|page| page == "1");
+    if let (Some(branch), true) = (asked.branch(), first) {
+        let found = http
+            .get(
+                &format!("pulls/{}/{}", encoded(base), encoded(branch)),
+                cancel,
+            )
+            .await?;
+        match found.status {
+            404 => return Ok(listed(Vec::new())),
+            200 => {
+                let one = pull(&found.json()?);
+                if one["state"] == "open" {
+                    return Ok(listed(vec![one]));
+                }
+            }
+            _ => {}
+        }
+    }
+    let path = format!("pulls?state={}&{}", state(asked), paging(asked));
+    Ok(http.get(&path, cancel).await?.each(pull))
+}
+
+/// What Gitea takes for a draft by default.
+const DRAFT: &str = "WIP: ";
+
+fn plain_title(title: &str) -> &str {
+    let title = title.strip_prefix(DRAFT).unwrap_or(title);
+    title.strip_prefix("[WIP] ").unwrap_or(title)
+}
+
+fn titled(title: &str, draft: bool) -> String {
+    format!("{}{}", if draft { DRAFT } else { "" }, plain_title(title))
+}
+
+async fn change(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
+    let path = format!("pulls/{number}");
+    let mut body = asked.renamed(&[("title", "title"), ("body", "body"), ("state", "state")]);
+    let draft = asked.body["draft"].as_bool();
+    // Whether it is a draft stands in its title.
+    if draft.is_some() || body["title"].is_string() {
+        let there = http.get(&path, asked.cancel).await?;
+        if !there.is_good() {
+            return Ok(there);
+        }
+        let there = pull(&there.json()?);
+        let title = body["title"]
+            .as_str()
+            .or(there["title"].as_str())
+            .unwrap_or_default();
+        let draft = draft.unwrap_or(there["draft"] == json!(true));
+        body["title"] = json!(titled(title, draft));
+    }
+    let made = http.send("PATCH", &path, Some(&body), asked.cancel).await?;
+    Ok(made.with(|json| pull(&json)))
+}
+
+async fn merge(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
+    let body = json!({
+        "Do": "squash",
+        "MergeTitleField": asked.body["commit_title"],
+        "MergeMessageField": asked.body["commit_message"],
+        "head_commit_id": asked.body["sha"],
+        "delete_branch_after_merge": true,
+    });
+    http.send(
+        "POST",
+        &format!("pulls/{number}/merge"),
+        Some(&body),
+        asked.cancel,
+    )
+    .await
+}
+
+/// The comments on lines, each with the review that it belongs to.
+async fn lines(
+    http: &Http,
+    number: &str,
+    cancel: &CancellationToken,
+) -> Result<Vec<(Value, Value)>> {
+    let path = format!("pulls/{number}/reviews");
+    let mut found = Vec::new();
+    for review in http.all(&path, SIZE, cancel).await? {
+        if review["comments_count"].as_u64() == Some(0) {
+            continue;
+        }
+        let path = format!("{path}/{}/comments", review["id"]);
+        let all = items(http.get(&path, cancel).await?)?;
+        found.extend(all.iter().map(|line| (review.clone(), placed(line))));
+    }
+    Ok(found)
+}
+
+/// Lines are called positions there, and none is 0.
+fn placed(line: &Value) -> Value {
+    let mut line = line.clone();
+    let number = |name: &str| line[name].as_u64().filter(|number| *number > 0);
+    let (new, old) = (number("position"), number("original_position"));
+    line["line"] = json!(new);
+    line["original_line"] = json!(old);
+    line
+}
+
+/// A comment on a line is a review of one. An answer stands on the same line: Gitea shows
+/// what is on one line as one conversation.
+async fn say_at(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
+    let cancel = asked.cancel;
+    let (path, line, old) = match asked.body["in_reply_to"].as_u64() {
+        Some(to) => {
+            let all = lines(http, number, cancel).await?;
+            let Some((_, root)) = all.iter().find(|(_, line)| line["id"] == json!(to)) else {
+                return Ok(listed(Vec::new()).called(404));
+            };
+            (
+                root["path"].clone(),
+                root["line"].clone(),
+                root["original_line"].clone(),
+            )
+        }
+        None => (
+            asked.body["path"].clone(),
+            asked.body["line"].clone(),
+            Value::Null,
+        ),
+    };
+    let one = json!({
+        "path": path,
+        "body": asked.body["body"],
+        "new_position": line.as_u64().unwrap_or(0),
+        "old_position": if line.is_null() { old.as_u64().unwrap_or(0) } else { 0 },
+    });
+    let mut body = json!({ "event": "COMMENT", "body": "", "comments": [one] });
+    if !asked.body["commit_id"].is_null() {
+        body["commit_id"] = asked.body["commit_id"].clone();
+    }
+    let reviews = format!("pulls/{number}/reviews");
+    let made = http.send("POST", &reviews, Some(&body), cancel).await?;
+    if !made.is_good() {
+        return Ok(made);
+    }
+    let review = &made.json()?["id"];
+    let mut all = items(
+        http.get(&format!("{reviews}/{review}/comments"), cancel)
+            .await?,
+    )?;
+    let said = all.pop().unwrap_or_default();
+    Ok(made.with(|_| placed(&said)))
+}
+
+/// The numbers of labels; those that are not there are made, as GitHub and GitLab do it.
+/// An answer that is not clear is the answer to the whole: who asked looks again.
+async fn label_ids(
+    http: &Http,
+    names: &[String],
+    cancel: &CancellationToken,
+) -> Result<std::result::Result<Vec<u64>, Answer>> {
+    let mut ids = Vec::new();
+    if names.is_empty() {
+        return Ok(Ok(ids));
+    }
+    let there = http.all("labels", SIZE, cancel).await?;
+    for name in names {
+        let known = there.iter().find(|label| label["name"] == name.as_str());
+        let id = match known {
+            Some(label) => label["id"].as_u64(),
+            None => {
+                let body = json!({ "name": name, "color": "#ededed" });
+                let made = http.send("POST", "labels", Some(&body), cancel).await?;
+                if !made.is_good() {
+                    return Ok(Err(made));
+                }
+                made.json()?["id"].as_u64()
+            }
+        };
+        ids.extend(id);
+    }
+    Ok(Ok(ids))
+}
+
+/// The newest status of each name, in GitHub's fields.
+async fn statuses(http: &Http, sha: &str, cancel: &CancellationToken) -> Result<Vec<Value>> {
+    let path = format!("commits/{}/status", encoded(sha));
+    let found = http.get(&path, cancel).await?;
+    if found.status == 404 {
+        return Ok(Vec::new());
+    }
+    let json = found.json()?;
+    let all = json["statuses"].as_array().into_iter().flatten();
+    let all = all.map(|status| {
+        let mut status = status.clone();
+        // A warning stops nothing.
+        status["state"] = match status["status"].as_str() {
+            Some("warning") => json!("neutral"),
+            _ => status["status"].clone(),
+        };
+        status
+    });
+    Ok(all.collect())
+}
+
+/// A pull request in GitHub's fields.
+fn pull(json: &Value) -> Value {
+    let mut pull = json.clone();
+    // Once the branch is gone only the label still says what it was called.
+    pull["head"]["ref"] = match json["head"]["label"].as_str().unwrap_or_default() {
+        "" => json["head"]["ref"].clone(),
+        label => json!(label.rsplit(':').next()),
+    };
+    let title = json["title"].as_str().unwrap_or_default();
+    pull["draft"] = json!(json["draft"] == json!(true) || plain_title(title) != title);
+    pull["title"] = json!(plain_title(title));
+    // No may mean that it is still being computed, or a draft: a merge will tell.
+    if json["mergeable"] != json!(true) {
+        pull["mergeable"] = Value::Null;
+    }
+    pull
+}

@@ -1,0 +1,521 @@
+//! GitLab: its merge requests are our pull requests. Each sentence of GitHub's REST
+//! interface that we use, in GitLab's words, and GitLab's answers in GitHub's fields.
+//!
+//! Written by GitLab's documentation of version 4 of its interface.
+
+mod look;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    answer::Answer,
+    dialect::{Asked, items, listed},
+    host::Address,
+    http::{Http, Manner, encoded},
+};
+use crate::Result;
+
+pub(super) use look::{moves, words};
+
+const SIZE: &str = "per_page=100";
+
+pub(super) fn manner(address: &Address) -> Manner {
+    let whole = format!("{}/{}", address.owner, address.name);
+    Manner {
+        version: "/api/v4",
+        scheme: "Bearer",
+        project: format!("projects/{}", encoded(&whole)),
+    }
+}
+
+/// Who we are there, and what we lack.
+pub(super) async fn account(
+    http: &Http,
+    cancel: &CancellationToken,
+) -> Result<(String, Vec<&'static str>)> {
+    let name = http.me("username", cancel).await?.clone();
+    let mut lacks = Vec::new();
+    // A token of a project or an application does not answer this.
+    let token = http.get_top("personal_access_tokens/self", cancel).await?;
+    if token.is_good() {
+        let json = token.json()?;
+        let scopes = json["scopes"].as_array().into_iter().flatten();
+        if !scopes.into_iter().any(|scope| scope == "api") {
+            lacks.push("the scope `api` on its token");
+        }
+    }
+    let rights = &http.get("", cancel).await?.json()?["permissions"];
+    let level = ["project_access", "group_access"];
+    let level = level
+        .iter()
+        .filter_map(|kind| rights[*kind]["access_level"].as_u64());
+    if level.max() < Some(DEVELOPER) {
+        lacks.push("the role Developer in the project");
+    }
+    Ok((name, lacks))
+}
+
+/// The table: a sentence of ours, said in GitLab's words.
+pub(super) async fn carry_out(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
+    let cancel = asked.cancel;
+    let merge_request = |number: &str| format!("merge_requests/{number}");
+    match (asked.method, asked.parts.as_slice()) {
+        ("GET", ["pulls"]) => pulls(http, asked).await,
+        ("POST", ["pulls"]) => create(http, asked).await,
+        ("GET", ["pulls", number]) if asked.as_diff => {
+            let path = format!("{}/raw_diffs", merge_request(number));
+            http.get(&path, cancel).await
+        }
+        ("GET", ["pulls", number]) => {
+            let found = http.get(&merge_request(number), cancel).await?;
+            Ok(found.with(|json| pull(&json)))
+        }
+        ("PATCH", ["pulls", number]) => change(http, &merge_request(number), asked)
+            .await
+            .map(|made| made.with(|json| pull(&json))),
+        ("PUT", ["pulls", number, "merge"]) => merge(http, number, asked).await,
+        ("GET", ["pulls", number, kind @ ("notes" | "comments")]) => {
+            let found = discussions(http, number, cancel).await?;
+            let (notes, lines): (Vec<Value>, Vec<Value>) = found
+                .into_iter()
+                .map(|(_, note)| comment(&note))
+                .partition(|note| note["path"].is_null());
+            Ok(listed(if *kind == "notes" { notes } else { lines }))
+        }
+        ("POST", ["pulls", number, "notes"]) => {
+            let path = format!("{}/notes", merge_request(number));
+            let made = http.send("POST", &path, Some(&asked.body), cancel).await?;
+            Ok(made.with(|json| comment(&json)))
+        }
+        ("POST", ["pulls", number, "comments"]) => say_at(http, number, asked).await,
+        ("GET", ["commits", sha, "check-runs"]) => {
+            let found = statuses(http, sha, cancel).await?;
+            let runs: Vec<Value> = found.iter().map(check).collect();
+            Ok(super::dialect::good(&json!({ "check_runs": runs })))
+        }
+        ("GET", ["commits", _, "status"]) => Ok(super::dialect::good(&json!({ "statuses": [] }))),
+        ("POST", ["statuses", sha]) => say_status(http, sha, asked).await,
+        ("GET", ["collaborators", login, "permission"]) => permission(http, login, cancel).await,
+        ("GET", ["actions", "jobs", job, "logs"]) => {
+            http.get(&format!("jobs/{job}/trace"), cancel).await
+        }
+        ("GET", ["git", "ref", "heads", rest @ ..]) => {
+            let found = http.get(&branch(rest), cancel).await?;
+            Ok(found.with(|json| json!({ "object": { "sha": json["commit"]["id"] } })))
+        }
+        ("DELETE", ["git", "refs", "heads", rest @ ..]) => {
+            http.send("DELETE", &branch(rest), None, cancel).await
+        }
+        ("GET", ["git", "ref", "tags", rest @ ..]) => {
+            let path = format!("repository/tags/{}", encoded(&rest.join("/")));
+            let found = http.get(&path, cancel).await?;
+            Ok(found.with(
+                |json| json!({ "object": { "sha": json["commit"]["id"], "type": "commit" } }),
+            ))
+        }
+        _ => tracker(http, asked).await,
+    }
+}
+
+/// The part of the table for issues and releases.
+async fn tracker(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
+    let cancel = asked.cancel;
+    match (asked.method, asked.parts.as_slice()) {
+        ("GET", ["issues"]) => {
+            let path = format!("issues?state={}&{}", state(asked), paging(asked));
+            Ok(http.get(&path, cancel).await?.each(issue))
+        }
+        ("POST", ["issues"]) => {
+            let mut body = asked.renamed(&[("title", "title"), ("body", "description")]);
+            body["labels"] = json!(asked.names("labels").join(","));
+            let made = http.send("POST", "issues", Some(&body), cancel).await?;
+            Ok(made.with(|json| issue(&json)))
+        }
+        ("GET", ["issues", number]) => {
+            let found = http.get(&format!("issues/{number}"), cancel).await?;
+            Ok(found.with(|json| issue(&json)))
+        }
+        ("PATCH", ["issues", number]) => {
+            let made = change(http, &format!("issues/{number}"), asked).await?;
+            Ok(made.with(|json| issue(&json)))
+        }
+        ("POST", [kind @ ("issues" | "pulls"), number, "labels"]) => {
+            let place = if *kind == "pulls" {
+                "merge_requests"
+            } else {
+                "issues"
+            };
+            let body = json!({ "add_labels": asked.names("labels").join(",") });
+            http.send("PUT", &format!("{place}/{number}"), Some(&body), cancel)
+                .await
+        }
+        ("GET", ["issues", number, "comments"]) => {
+            let path = format!("issues/{number}/notes?sort=asc");
+            let all = http.all(&path, SIZE, cancel).await?;
+            let said = all.iter().filter(|note| note["system"] != json!(true));
+            Ok(listed(said.map(comment).collect()))
+        }
+        ("POST", ["issues", number, "comments"]) => {
+            let path = format!("issues/{number}/notes");
+            let made = http.send("POST", &path, Some(&asked.body), cancel).await?;
+            Ok(made.with(|json| comment(&json)))
+        }
+        ("GET", ["releases"]) => {
+            let path = format!("releases?{}", paging(asked));
+            Ok(http.get(&path, cancel).await?.each(release))
+        }
+        ("GET", ["releases", "tags", tag]) => {
+            let found = http
+                .get(&format!("releases/{}", encoded(tag)), cancel)
+                .await?;
+            Ok(found.with(|json| release(&json)))
+        }
+        ("POST", ["releases"]) => {
+            let body = asked.renamed(&[
+                ("tag_name", "tag_name"),
+                ("target_commitish", "ref"),
+                ("name", "name"),
+                ("body", "description"),
+            ]);
+            let made = http.send("POST", "releases", Some(&body), cancel).await?;
+            Ok(taken(made).with(|json| release(&json)))
+        }
+        _ => Err(asked.unknown()),
+    }
+}
+
+/// 409: it is there already, which GitHub says by 422.
+fn taken(answer: Answer) -> Answer {
+    match answer.status {
+        409 => answer.called(422),
+        _ => answer,
+    }
+}
+
+fn branch(parts: &[&str]) -> String {
+    format!("repository/branches/{}", encoded(&parts.join("/")))
+}
+
+fn state(asked: &Asked<'_>) -> &'static str {
+    match asked.value("state") {
+        Some("open") => "opened",
+        _ => "all",
+    }
+}
+
+fn paging(asked: &Asked<'_>) -> String {
+    format!("{SIZE}&page={}", asked.value("page").unwrap_or("1"))
+}
+
+async fn pulls(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
+    let of = asked
+        .branch()
+        .map(|name| format!("source_branch={}&", encoded(name)));
+    let of = of.unwrap_or_default();
+    let path = format!(
+        "merge_requests?{of}state={}&{}",
+        state(asked),
+        paging(asked)
+    );
+    Ok(http.get(&path, asked.cancel).await?.each(pull))
+}
+
+async fn create(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
+    let mut body = asked.renamed(&[
+        ("body", "description"),
+        ("head", "source_branch"),
+        ("base", "target_branch"),
+    ]);
+    let title = asked.body["title"].as_str().unwrap_or_default();
+    let draft = asked.body["draft"] == json!(true);
+    body["title"] = json!(titled(title, draft));
+    body["squash"] = json!(true);
+    let made = http
+        .send("POST", "merge_requests", Some(&body), asked.cancel)
+        .await?;
+    Ok(taken(made).with(|json| pull(&json)))
+}
+
+/// Title, words, state and draft of an issue or a merge request.
+async fn change(http: &Http, path: &str, asked: &Asked<'_>) -> Result<Answer> {
+    let mut body = asked.renamed(&[("title", "title"), ("body", "description")]);
+    match asked.body["state"].as_str() {
+        Some("closed") => body["state_event"] = json!("close"),
+        Some("open") => body["state_event"] = json!("reopen"),
+        _ => {}
+    }
+    // Whether it is a draft stands in its title.
+    let draft = asked.body["draft"].as_bool();
+    if path.starts_with("merge_requests") && (draft.is_some() || body["title"].is_string()) {
+        let there = http.get(path, asked.cancel).await?;
+        let there = there.with(|json| pull(&json)).json()?;
+        let title = body["title"]
+            .as_str()
+            .or(there["title"].as_str())
+            .unwrap_or_default();
+        let draft = draft.unwrap_or(there["draft"] == json!(true));
+        body["title"] = json!(titled(title, draft));
+    }
+    http.send("PUT", path, Some(&body), asked.cancel).await
+}
+
+const DRAFT: &str = "Draft: ";
+
+fn titled(title: &str, draft: bool) -> String {
+    let title = title.strip_prefix(DRAFT).unwrap_or(title);
+    format!("{}{title}", if draft { DRAFT } else { "" })
+}
+
+async fn merge(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
+    let text = |name: &str| asked.body[name].as_str().unwrap_or_default();
+    let message = format!("{}\n\n{}", text("commit_title"), text("commit_message"));
+    let body = json!({
+        "sha": asked.body["sha"],
+        "squash": true,
+        "squash_commit_message": message.trim(),
+        "should_remove_source_branch": true,
+    });
+    let path = format!("merge_requests/{number}");
+    let answer = http
+        .send("PUT", &format!("{path}/merge"), Some(&body), asked.cancel)
+        .await?;
+    if answer.is_good() || answer.is_unclear() || answer.status == 409 {
+        return Ok(answer);
+    }
+    // Whoever may not merge is told that they are not known; a look says which it is.
+    let there = http.get(&path, asked.cancel).await?;
+    if !there.is_good() {
+        return Ok(there);
+    }
+    let json = there.json()?;
+    let why = no_merge(json["detailed_merge_status"].as_str().unwrap_or_default());
+    match (answer.status, why) {
+        (_, Some(why)) => Ok(answer.called(405).saying(why)),
+        (401, None) => Ok(answer.called(403)),
+        _ => Ok(answer.called(405)),
+    }
+}
+
+/// Why GitLab does not merge, in words that our names for it are found by.
+fn no_merge(status: &str) -> Option<&'static str> {
+    Some(match status {
+        "ci_must_pass" => "GitLab wants a pipeline that succeeded: a check failed",
+        "ci_still_running" => "GitLab waits for the pipeline: a check is still running",
+        "status_checks_must_pass" => "GitLab waits for an external status check",
+        "not_approved" => "GitLab wants an approval that is missing",
+        "requested_changes" => "GitLab has a review with changes requested",
+        "discussions_not_resolved" => "GitLab wants every thread of the review resolved",
+        "draft_status" => "GitLab does not merge a draft",
+        "need_rebase" => "GitLab merges here only what stands on the newest default branch",
+        "blocked_status" | "merge_request_blocked" => "GitLab wants another merge request first",
+        "security_policy_violations" | "policies_denied" => "GitLab has a policy against it",
+        "locked_paths" | "locked_lfs_files" => "GitLab has a file of it locked",
+        _ => return None,
+    })
+}
+
+/// Everything that was said, each with the discussion that it stands in.
+async fn discussions(
+    http: &Http,
+    number: &str,
+    cancel: &CancellationToken,
+) -> Result<Vec<(String, Value)>> {
+    let path = format!("merge_requests/{number}/discussions");
+    let all = http.all(&path, SIZE, cancel).await?;
+    let mut notes = Vec::new();
+    for discussion in &all {
+        let id = discussion["id"].as_str().unwrap_or_default();
+        let said = discussion["notes"].as_array().into_iter().flatten();
+        let said = said.filter(|note| note["system"] != json!(true));
+        notes.extend(said.map(|note| (id.to_owned(), note.clone())));
+    }
+    Ok(notes)
+}
+
+/// A comment on a line, or below one.
+async fn say_at(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
+    let cancel = asked.cancel;
+    let path = format!("merge_requests/{number}/discussions");
+    if let Some(to) = asked.body["in_reply_to"].as_u64() {
+        let notes = discussions(http, number, cancel).await?;
+        let place = notes.iter().find(|(_, note)| note["id"] == json!(to));
+        let Some((discussion, root)) = place else {
+            return Ok(listed(Vec::new()).called(404));
+        };
+        let path = format!("{path}/{discussion}/notes");
+        let body = json!({ "body": asked.body["body"] });
+        let made = http.send("POST", &path, Some(&body), cancel).await?;
+        // An answer need not repeat where it stands.
+        return Ok(made.with(|mut json| {
+            if json["position"].is_null() {
+                json["position"] = root["position"].clone();
+            }
+            comment(&json)
+        }));
+    }
+    let there = http
+        .get(&format!("merge_requests/{number}"), cancel)
+        .await?;
+    if !there.is_good() {
+        return Ok(there);
+    }
+    let refs = there.json()?["diff_refs"].clone();
+    let body = json!({
+        "body": asked.body["body"],
+        "position": {
+            "position_type": "text",
+            "base_sha": refs["base_sha"],
+            "start_sha": refs["start_sha"],
+            "head_sha": refs["head_sha"],
+            "old_path": asked.body["path"],
+            "new_path": asked.body["path"],
+            "new_line": asked.body["line"],
+        },
+    });
+    let made = http.send("POST", &path, Some(&body), cancel).await?;
+    let made = made.with(|json| comment(&json["notes"][0]));
+    // A line that the change does not have.
+    Ok(if made.status == 400 {
+        made.called(422)
+    } else {
+        made
+    })
+}
+
+async fn statuses(http: &Http, sha: &str, cancel: &CancellationToken) -> Result<Vec<Value>> {
+    let path = format!("repository/commits/{sha}/statuses");
+    http.all(&path, SIZE, cancel).await
+}
+
+async fn say_status(http: &Http, sha: &str, asked: &Asked<'_>) -> Result<Answer> {
+    let mut body = asked.renamed(&[("context", "name"), ("description", "description")]);
+    let green = asked.body["state"] == "success";
+    body["state"] = json!(if green { "success" } else { "failed" });
+    let made = http
+        .send(
+            "POST",
+            &format!("statuses/{sha}"),
+            Some(&body),
+            asked.cancel,
+        )
+        .await?;
+    // It says so already.
+    let same = made.status == 400 && made.said().contains("Cannot transition status");
+    Ok(if same { made.called(201) } else { made })
+}
+
+/// Developers and above may push.
+const DEVELOPER: u64 = 30;
+
+async fn permission(http: &Http, login: &str, cancel: &CancellationToken) -> Result<Answer> {
+    let answer = http
+        .get(
+            &format!("members/all?query={}&{SIZE}", encoded(login)),
+            cancel,
+        )
+        .await?;
+    if !answer.is_good() {
+        return Ok(answer);
+    }
+    let may = items(answer)?.iter().any(|member| {
+        let level = member["access_level"].as_u64();
+        member["username"] == login && level >= Some(DEVELOPER) && member["state"] == "active"
+    });
+    let permission = if may { "write" } else { "read" };
+    Ok(super::dialect::good(&json!({ "permission": permission })))
+}
+
+fn user(json: &Value) -> Value {
+    json!({ "login": json["username"] })
+}
+
+/// A merge request in GitHub's fields.
+fn pull(json: &Value) -> Value {
+    let title = json["title"].as_str().unwrap_or_default();
+    let merged = ["merge_commit_sha", "squash_commit_sha", "sha"];
+    let merged = merged
+        .iter()
+        .map(|name| &json[*name])
+        .find(|sha| !sha.is_null());
+    let mergeable = match (
+        json["state"].as_str(),
+        json["detailed_merge_status"].as_str(),
+    ) {
+        _ if json["has_conflicts"] == json!(true) => json!(false),
+        (Some("opened"), Some("mergeable")) => json!(true),
+        _ => Value::Null,
+    };
+    json!({
+        "number": json["iid"],
+        "title": title.strip_prefix(DRAFT).unwrap_or(title),
+        "body": json["description"],
+        "state": if json["state"] == "opened" { "open" } else { "closed" },
+        "draft": json["draft"],
+        "head": { "ref": json["source_branch"], "sha": json["sha"] },
+        "base": { "ref": json["target_branch"] },
+        "merged": json["state"] == "merged",
+        "merge_commit_sha": if json["state"] == "merged" { merged } else { None },
+        "mergeable": mergeable,
+        "html_url": json["web_url"],
+    })
+}
+
+fn comment(json: &Value) -> Value {
+    let place = &json["position"];
+    let path = match place["new_line"].as_u64().or(place["old_line"].as_u64()) {
+        Some(_) => &place["new_path"],
+        None => &Value::Null,
+    };
+    json!({
+        "id": json["id"],
+        "body": json["body"],
+        "user": user(&json["author"]),
+        "created_at": json["created_at"],
+        "path": path,
+        "line": place["new_line"],
+        "original_line": place["old_line"],
+    })
+}
+
+fn check(json: &Value) -> Value {
+    json!({
+        "name": json["name"],
+        "conclusion": conclusion(json),
+        "id": json["id"],
+        "html_url": json["target_url"],
+    })
+}
+
+/// How a job or a status went, in GitHub's word; none while it runs.
+fn conclusion(json: &Value) -> Option<&'static str> {
+    match json["status"].as_str()? {
+        "success" => Some("success"),
+        "failed" if json["allow_failure"] == json!(true) => Some("neutral"),
+        "failed" => Some("failure"),
+        "canceled" => Some("cancelled"),
+        "skipped" | "manual" => Some("skipped"),
+        _ => None,
+    }
+}
+
+fn issue(json: &Value) -> Value {
+    json!({
+        "number": json["iid"],
+        "title": json["title"],
+        "body": json["description"],
+        "state": if json["state"] == "opened" { "open" } else { "closed" },
+        "labels": json["labels"],
+        "user": user(&json["author"]),
+        "html_url": json["web_url"],
+    })
+}
+
+fn release(json: &Value) -> Value {
+    json!({
+        "tag_name": json["tag_name"],
+        "name": json["name"],
+        "body": json["description"],
+        "html_url": json["_links"]["self"],
+    })
+}
