@@ -4,6 +4,8 @@
 //! Written by GitLab's documentation of version 4 of its interface.
 
 mod look;
+mod shapes;
+mod tracker;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +19,8 @@ use super::{
 use crate::Result;
 
 pub(super) use look::{moves, words};
+use shapes::{check, comment, pull, titled};
+use tracker::tracker;
 
 const SIZE: &str = "per_page=100";
 
@@ -118,73 +122,6 @@ pub(super) async fn carry_out(http: &Http, asked: &Asked<'_>) -> Result<Answer> 
     }
 }
 
-/// The part of the table for issues and releases.
-async fn tracker(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
-    let cancel = asked.cancel;
-    match (asked.method, asked.parts.as_slice()) {
-        ("GET", ["issues"]) => {
-            let path = format!("issues?state={}&{}", state(asked), paging(asked));
-            Ok(http.get(&path, cancel).await?.each(issue))
-        }
-        ("POST", ["issues"]) => {
-            let mut body = asked.renamed(&[("title", "title"), ("body", "description")]);
-            body["labels"] = json!(asked.names("labels").join(","));
-            let made = http.send("POST", "issues", Some(&body), cancel).await?;
-            Ok(made.with(|json| issue(&json)))
-        }
-        ("GET", ["issues", number]) => {
-            let found = http.get(&format!("issues/{number}"), cancel).await?;
-            Ok(found.with(|json| issue(&json)))
-        }
-        ("PATCH", ["issues", number]) => {
-            let made = change(http, &format!("issues/{number}"), asked).await?;
-            Ok(made.with(|json| issue(&json)))
-        }
-        ("POST", [kind @ ("issues" | "pulls"), number, "labels"]) => {
-            let place = if *kind == "pulls" {
-                "merge_requests"
-            } else {
-                "issues"
-            };
-            let body = json!({ "add_labels": asked.names("labels").join(",") });
-            http.send("PUT", &format!("{place}/{number}"), Some(&body), cancel)
-                .await
-        }
-        ("GET", ["issues", number, "comments"]) => {
-            let path = format!("issues/{number}/notes?sort=asc");
-            let all = http.all(&path, SIZE, cancel).await?;
-            let said = all.iter().filter(|note| note["system"] != json!(true));
-            Ok(listed(said.map(comment).collect()))
-        }
-        ("POST", ["issues", number, "comments"]) => {
-            let path = format!("issues/{number}/notes");
-            let made = http.send("POST", &path, Some(&asked.body), cancel).await?;
-            Ok(made.with(|json| comment(&json)))
-        }
-        ("GET", ["releases"]) => {
-            let path = format!("releases?{}", paging(asked));
-            Ok(http.get(&path, cancel).await?.each(release))
-        }
-        ("GET", ["releases", "tags", tag]) => {
-            let found = http
-                .get(&format!("releases/{}", encoded(tag)), cancel)
-                .await?;
-            Ok(found.with(|json| release(&json)))
-        }
-        ("POST", ["releases"]) => {
-            let body = asked.renamed(&[
-                ("tag_name", "tag_name"),
-                ("target_commitish", "ref"),
-                ("name", "name"),
-                ("body", "description"),
-            ]);
-            let made = http.send("POST", "releases", Some(&body), cancel).await?;
-            Ok(taken(made).with(|json| release(&json)))
-        }
-        _ => Err(asked.unknown()),
-    }
-}
-
 /// 409: it is there already, which GitHub says by 422.
 fn taken(answer: Answer) -> Answer {
     match answer.status {
@@ -258,13 +195,6 @@ async fn change(http: &Http, path: &str, asked: &Asked<'_>) -> Result<Answer> {
         body["title"] = json!(titled(title, draft));
     }
     http.send("PUT", path, Some(&body), asked.cancel).await
-}
-
-const DRAFT: &str = "Draft: ";
-
-fn titled(title: &str, draft: bool) -> String {
-    let title = title.strip_prefix(DRAFT).unwrap_or(title);
-    format!("{}{title}", if draft { DRAFT } else { "" })
 }
 
 async fn merge(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
@@ -424,98 +354,4 @@ async fn permission(http: &Http, login: &str, cancel: &CancellationToken) -> Res
     });
     let permission = if may { "write" } else { "read" };
     Ok(super::dialect::good(&json!({ "permission": permission })))
-}
-
-fn user(json: &Value) -> Value {
-    json!({ "login": json["username"] })
-}
-
-/// A merge request in GitHub's fields.
-fn pull(json: &Value) -> Value {
-    let title = json["title"].as_str().unwrap_or_default();
-    let merged = ["merge_commit_sha", "squash_commit_sha", "sha"];
-    let merged = merged
-        .iter()
-        .map(|name| &json[*name])
-        .find(|sha| !sha.is_null());
-    let mergeable = match (
-        json["state"].as_str(),
-        json["detailed_merge_status"].as_str(),
-    ) {
-        _ if json["has_conflicts"] == json!(true) => json!(false),
-        (Some("opened"), Some("mergeable")) => json!(true),
-        _ => Value::Null,
-    };
-    json!({
-        "number": json["iid"],
-        "title": title.strip_prefix(DRAFT).unwrap_or(title),
-        "body": json["description"],
-        "state": if json["state"] == "opened" { "open" } else { "closed" },
-        "draft": json["draft"],
-        "head": { "ref": json["source_branch"], "sha": json["sha"] },
-        "base": { "ref": json["target_branch"] },
-        "merged": json["state"] == "merged",
-        "merge_commit_sha": if json["state"] == "merged" { merged } else { None },
-        "mergeable": mergeable,
-        "html_url": json["web_url"],
-    })
-}
-
-fn comment(json: &Value) -> Value {
-    let place = &json["position"];
-    let path = match place["new_line"].as_u64().or(place["old_line"].as_u64()) {
-        Some(_) => &place["new_path"],
-        None => &Value::Null,
-    };
-    json!({
-        "id": json["id"],
-        "body": json["body"],
-        "user": user(&json["author"]),
-        "created_at": json["created_at"],
-        "path": path,
-        "line": place["new_line"],
-        "original_line": place["old_line"],
-    })
-}
-
-fn check(json: &Value) -> Value {
-    json!({
-        "name": json["name"],
-        "conclusion": conclusion(json),
-        "id": json["id"],
-        "html_url": json["target_url"],
-    })
-}
-
-/// How a job or a status went, in GitHub's word; none while it runs.
-fn conclusion(json: &Value) -> Option<&'static str> {
-    match json["status"].as_str()? {
-        "success" => Some("success"),
-        "failed" if json["allow_failure"] == json!(true) => Some("neutral"),
-        "failed" => Some("failure"),
-        "canceled" => Some("cancelled"),
-        "skipped" | "manual" => Some("skipped"),
-        _ => None,
-    }
-}
-
-fn issue(json: &Value) -> Value {
-    json!({
-        "number": json["iid"],
-        "title": json["title"],
-        "body": json["description"],
-        "state": if json["state"] == "opened" { "open" } else { "closed" },
-        "labels": json["labels"],
-        "user": user(&json["author"]),
-        "html_url": json["web_url"],
-    })
-}
-
-fn release(json: &Value) -> Value {
-    json!({
-        "tag_name": json["tag_name"],
-        "name": json["name"],
-        "body": json["description"],
-        "html_url": json["_links"]["self"],
-    })
 }

@@ -4,7 +4,11 @@
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{conclusion, discussions, pull, statuses};
+use super::{
+    discussions,
+    shapes::{conclusion, pull},
+    statuses,
+};
 use crate::{
     Error, Result,
     forge::{
