@@ -167,13 +167,11 @@ async fn what_the_page_says_when_it_refuses() {
     let press = format!("c/{channel}/press");
     let react = format!("c/{channel}/react");
     let gone = "1700000000.000001";
-    let long = "x".repeat(40_001);
     let merge = "[\"cb:merge1\",\"cb:merge1:merge\"]";
     let other = "[\"cb:merge1\",\"cb:merge1:dance\"]";
     let mut told = String::new();
     for (case, path, form) in [
         ("nothing to say", &say, vec![("text", "  ")]),
-        ("too long", &say, vec![("text", long.as_str())]),
         (
             "no such thread",
             &say,
