@@ -106,7 +106,7 @@ fn append(path: &Path, text: &str) {
 mod tests {
     use super::*;
 
-    fn entry(seq: u64, record: Value) -> Entry {
+    fn entry(seq: u64, record: &Value) -> Entry {
         let line = json!({"seq": seq, "epoch": 1, "at_ms": seq, "record": record});
         serde_json::from_value(line).unwrap()
     }
@@ -126,7 +126,7 @@ mod tests {
                 _ => json!({"t": "settled", "reserve": format!("r{n}"), "cost": 20_000_000, "usage": usage, "model": "m"}),
             })
             .zip(1..)
-            .map(|(record, seq)| entry(seq, record))
+            .map(|(record, seq)| entry(seq, &record))
             .collect();
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
         for crash in 0..=log.len() {
