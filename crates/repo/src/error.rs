@@ -94,7 +94,7 @@ pub enum Error {
     },
     /// The branch that everything starts from is not on the remote any more.
     #[error(
-        "the default branch `{branch}` is gone from `{remote}`: run `git remote set-head {remote} --auto`, then start the team again"
+        "the default branch `{branch}` is gone from `{remote}`: run `git fetch {remote} && git remote set-head {remote} --auto`, then start the team again"
     )]
     DefaultGone {
         /// What it was called.

@@ -411,14 +411,15 @@ fn verdict(output: &crate::Output) -> Result<Pushed> {
             Some((fields.next()?, fields.next().unwrap_or_default()))
         })
         .collect();
+    if let Some((refs, _)) = rejected.first()
+        && (output.stderr.contains(IN_THE_WAY) || text.contains(IN_THE_WAY))
+    {
+        let branch = BranchName::new(refs.rsplit("refs/heads/").next().unwrap_or(refs));
+        return Err(Error::InTheWay { branch });
+    }
     // "atomic": fell only because another ref of the same push did.
     let outrun = |why: &str| OUTRUN.iter().any(|sign| why.contains(sign));
     match rejected.iter().find(|(_, why)| !outrun(why)) {
-        Some((refs, _)) if output.stderr.contains(IN_THE_WAY) || text.contains(IN_THE_WAY) => {
-            let branch = refs.rsplit("refs/heads/").next().unwrap_or(refs);
-            let branch = BranchName::new(branch);
-            Err(Error::InTheWay { branch })
-        }
         Some((refs, why)) => Err(Error::Refused {
             name: (*refs).to_owned(),
             reason: format!("{why} {}", output.stderr).trim().to_owned(),

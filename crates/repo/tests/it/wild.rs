@@ -118,7 +118,7 @@ const ROWS: &[Row] = &[
         scratch.clone.write("logo.png", &pointer);
         share(scratch, "a picture");
         // The person has git-lfs; the team may not have it.
-        let configured = ["config", "filter.lfs.clean", "false"];
+        let configured = ["config", "filter.lfs.clean", "cat"];
         scratch.clone.git(&configured);
         scratch
             .clone
@@ -294,6 +294,7 @@ async fn a_default_branch_that_is_gone_is_named_with_what_to_do() {
             .contains("git remote set-head origin --auto"),
         "{error}"
     );
+    scratch.clone.git(&["fetch", "--quiet", "origin"]);
     scratch
         .clone
         .git(&["remote", "set-head", "origin", "--auto"]);
