@@ -100,15 +100,16 @@ fn stage() -> Result<(Host, Root), Failed> {
         root: folder("/old")?,
         covers: Path::new("/covers"),
     };
-    Ok((host, Root(folder("/new")?)))
+    let new = folder("/new")?;
+    Ok((host, Root::new(new, None)?))
 }
 
 /// The new root becomes the only one of this namespace, and read-only.
 fn leave_host(root: &Root) -> Result<(), Failed> {
-    rustix::process::fchdir(&root.0).doing("enter the new root")?;
+    rustix::process::fchdir(&root.folder).doing("enter the new root")?;
     rustix::process::pivot_root(".", ".").doing("change to the new root")?;
     unmount(".", UnmountFlags::DETACH).doing("let go of the old root")?;
-    set_mount_attributes(&root.0, READ_ONLY | HARMLESS, Propagation::Same, false)
+    set_mount_attributes(&root.folder, READ_ONLY | HARMLESS, Propagation::Same, false)
         .doing("seal the new root")
 }
 

@@ -51,7 +51,7 @@ impl<'a> Cell<'a> {
         let proc = proc::detached_for(limits)?;
         enter(&base_root.inner)?;
         sys::unshare(UnshareFlags::NEWNS).doing("copy the base root")?;
-        let root = Root(folder("/")?);
+        let root = Root::new(folder("/")?, Some(&self.scratch))?;
         put_scratch(&root, &self.scratch)?;
         root.put(&proc, Path::new("proc"), true)?;
         // A terminal is a convenience: without it the sandbox is the same.

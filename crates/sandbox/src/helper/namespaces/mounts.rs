@@ -109,9 +109,20 @@ impl Host {
 }
 
 /// A root in the making.
-pub(crate) struct Root(pub(crate) OwnedFd);
+pub(crate) struct Root {
+    pub(crate) folder: OwnedFd,
+    /// The file system that mount points may be made in.
+    ours: u64,
+}
 
 impl Root {
+    /// The root at `folder`. Mount points are made in one file system only, its own or
+    /// that of `scratch`: in the worktree they would be folders that the host keeps.
+    pub(crate) fn new(folder: OwnedFd, scratch: Option<&OwnedFd>) -> Result<Self, Failed> {
+        let ours = device(scratch.unwrap_or(&folder)).doing("look at the new root")?;
+        Ok(Self { folder, ours })
+    }
+
     /// Makes a link, or mounts what `tree` is, where the step says.
     pub(crate) fn apply(&self, step: &Step, tree: Option<&Tree>) -> Result<(), Failed> {
         let place = relative(step.place());
@@ -146,16 +157,20 @@ impl Root {
             )
         };
         let step = "make a mount point at";
-        match open(&self.0, path) {
+        match open(&self.folder, path) {
             Err(Errno::NOENT) => {}
             other => return other.doing_at(step, path),
         }
-        let mut here = self.0.try_clone().doing_at(step, path)?;
+        let mut here = self.folder.try_clone().doing_at(step, path)?;
         let mut parts = path.iter().peekable();
         while let Some(part) = parts.next() {
             let part = Path::new(part);
             here = match open(&here, part) {
                 Err(Errno::NOENT) => {
+                    if device(&here).doing_at(step, path)? != self.ours {
+                        // What was to be covered is gone, since somebody removed it.
+                        return Err(Errno::NOENT).doing_at(step, path);
+                    }
                     if parts.peek().is_some() || is_folder {
                         mkdirat(&here, part, Mode::from_raw_mode(0o755)).doing_at(step, path)?;
                     } else {
@@ -239,6 +254,10 @@ pub(crate) fn folder(path: impl AsRef<Path>) -> Result<OwnedFd, Failed> {
     openat(CWD, path, flags, Mode::empty()).doing_at("open", path)
 }
 
+fn device(file: &OwnedFd) -> rustix::io::Result<u64> {
+    rustix::fs::fstat(file).map(|found| found.st_dev)
+}
+
 fn is_folder(file: &OwnedFd) -> bool {
     rustix::fs::fstat(file).is_ok_and(|found| {
         rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory
@@ -248,4 +267,25 @@ fn is_folder(file: &OwnedFd) -> bool {
 /// The path as seen from a root's descriptor.
 pub(crate) fn relative(path: &Path) -> &Path {
     path.strip_prefix("/").unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_point_is_made_in_our_own_file_system_and_never_in_the_worktree() {
+        let worktree = tempfile::tempdir().unwrap();
+        let missing = worktree.path().join("missing");
+        let at = |scratch: Option<&OwnedFd>| {
+            let root = Root::new(folder(worktree.path()).unwrap(), scratch).unwrap();
+            root.target(Path::new("missing/deeper"), true).is_ok()
+        };
+        let elsewhere = folder("/proc").unwrap();
+        assert!(!at(Some(&elsewhere)));
+        assert!(!missing.exists(), "somebody removed it: it stays away");
+        assert!(at(None));
+        assert!(missing.join("deeper").is_dir());
+        assert!(at(Some(&elsewhere)), "what is there needs not be made");
+    }
 }
