@@ -4,6 +4,7 @@
 mod basics;
 mod builds;
 mod cells;
+mod cgroups;
 mod death;
 mod fallback;
 mod floods;
