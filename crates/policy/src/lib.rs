@@ -26,6 +26,7 @@ mod redact;
 mod rights;
 mod risk;
 mod shell;
+mod sockets;
 mod web_hosts;
 mod words;
 
@@ -39,5 +40,6 @@ pub use permit::{Approval, Circumstances, Judgement, Permit, Question, Refusal};
 pub use redact::{CustomPattern, Found, PatternError, Redaction, Redactor};
 pub use rights::{Right, Scope, default_tools, right, small_tools, tools_with_rights};
 pub use risk::{Assessment, RiskContext, assess};
+pub use sockets::needs_no_sockets;
 pub use web_hosts::{host_of, hosts_in};
 pub use words::{Word, answer, is_stop, is_stop_emoji, meanings, without_mentions};

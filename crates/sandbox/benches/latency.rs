@@ -84,7 +84,7 @@ async fn main() -> ExitCode {
 /// Processor time of a command: of this process, the helper and all below it, by
 /// the kernel's count. Taken in turns, because other programs disturb it.
 async fn cpu(sandbox: &Sandbox, profile: &Profile) {
-    let (mut plain, mut confined_times) = (Vec::new(), Vec::new());
+    let (mut plain, mut confined_times, mut quiet) = (Vec::new(), Vec::new(), Vec::new());
     // What was used before is not these commands'.
     butler_sandbox::end_helpers();
     for _ in 0..BATCHES {
@@ -100,10 +100,17 @@ async fn cpu(sandbox: &Sandbox, profile: &Profile) {
         butler_sandbox::end_helpers();
         plain.push(between - before);
         confined_times.push(used() - between);
+        let before = used();
+        for _ in 0..BATCH {
+            confined_with(sandbox, profile, false).await;
+        }
+        butler_sandbox::end_helpers();
+        quiet.push(used() - before);
     }
     println!("processor time, {BATCHES} batches of {BATCH} commands in turns");
     let base = report("plain spawn", plain, None);
     report("confined", confined_times, Some(base));
+    report("no sockets", quiet, Some(base));
 }
 
 const BATCHES: usize = 7;
@@ -133,7 +140,12 @@ async fn bare() -> Duration {
 }
 
 async fn confined(sandbox: &Sandbox, profile: &Profile) -> Duration {
-    let command = shell("exit 0", &profile.root);
+    confined_with(sandbox, profile, true).await
+}
+
+async fn confined_with(sandbox: &Sandbox, profile: &Profile, sockets: bool) -> Duration {
+    let mut command = shell("exit 0", &profile.root);
+    command.sockets = sockets;
     let since = Instant::now();
     let exit = sandbox
         .run(&command, profile, &CancellationToken::new(), None)

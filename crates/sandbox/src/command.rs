@@ -20,6 +20,9 @@ pub struct Command {
     pub env: BTreeMap<OsString, OsString>,
     /// What it reads.
     pub stdin: Stdin,
+    /// Whether it may make sockets. One that has no use for them is cheaper: no
+    /// network is made for it, not even a loopback, and every socket is refused.
+    pub sockets: bool,
 }
 
 /// What a command reads from its standard input. There is never a terminal.
@@ -57,6 +60,7 @@ pub fn shell_with(
         cwd: cwd.into(),
         env,
         stdin: Stdin::Null,
+        sockets: true,
     }
 }
 

@@ -16,8 +16,8 @@
 //!
 //! In that world the system directories and toolchains are read-only, the
 //! worktree is writable except for its protected places, the person's home and
-//! every socket directory do not exist, the network is an empty loopback, and
-//! nothing survives the command.
+//! every socket directory do not exist, the network is an empty loopback (or, for a
+//! command that has no use for sockets, none at all), and nothing survives the command.
 //!
 //! What it refuses: to run at all when the kernel cannot confine
 //! ([`SandboxError::Unconfined`]), but for a command that a person approved by itself

@@ -393,6 +393,7 @@ fn nothing() -> Command {
         env: BTreeMap::new(),
         cwd: "/".into(),
         stdin: Stdin::Null,
+        sockets: true,
     }
 }
 
@@ -410,6 +411,7 @@ fn prepared(command: Command, limits: Limits, traces: Traces) -> Prepared {
         cell: Cell {
             steps: Vec::new(),
             limits,
+            sockets: command.sockets,
         },
         spec: Spec {
             version: VERSION,
@@ -418,6 +420,7 @@ fn prepared(command: Command, limits: Limits, traces: Traces) -> Prepared {
             env: env.map(|(name, value)| (Os(name), Os(value))).collect(),
             cwd: command.cwd.into(),
             stdin: stdin.is_some(),
+            sockets: command.sockets,
             answers: false,
             landlock: None,
             unconfined: false,

@@ -22,7 +22,7 @@ use crate::{Ended, Limits, Network, helper::attack::Targets, view::Step};
 
 /// Raised whenever [`Spec`] changes, so that a helper that was replaced on disk
 /// under a running caller says so instead of guessing.
-pub(crate) const VERSION: u32 = 7;
+pub(crate) const VERSION: u32 = 8;
 
 /// The word behind `__sandbox` that makes a helper wait for messages.
 pub(crate) const HELPER_POOL: &str = "helper-pool";
@@ -80,6 +80,9 @@ pub(crate) struct Cell {
     /// On top of the base root's.
     pub steps: Vec<Step>,
     pub limits: Limits,
+    /// Whether a network is made for it ahead. It is made for a command that needs
+    /// one in any case.
+    pub sockets: bool,
 }
 
 /// Everything the helper needs to know to run a command.
@@ -94,6 +97,8 @@ pub(crate) struct Spec {
     pub cwd: Os,
     /// Whether a descriptor was sent for the command to read.
     pub stdin: bool,
+    /// Whether the command may make sockets.
+    pub sockets: bool,
     /// Whether that is a socket and takes the standard output too; what goes to the
     /// standard error is the output then.
     pub answers: bool,

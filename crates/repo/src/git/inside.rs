@@ -119,6 +119,8 @@ impl Inside<'_> {
                 Some(bytes) => Stdin::Bytes(bytes.clone()),
                 None => Stdin::Null,
             },
+            // What speaks with others runs elsewhere.
+            sockets: false,
         }
     }
 

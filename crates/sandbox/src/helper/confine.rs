@@ -48,10 +48,8 @@ pub(super) fn no_new_rights() -> Result<(), Failed> {
     set_capabilities_secure_bits(bits).doing("lock capabilities")
 }
 
-/// Gives up what is held too, for good after [`no_new_rights`], and hides this
-/// process from the ones it starts.
-pub(super) fn no_more_rights() -> Result<(), Failed> {
-    give_up_capabilities()?;
+/// Hides this process from the ones it starts.
+pub(super) fn hide() -> Result<(), Failed> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).doing("hide the first process")
 }
 
@@ -71,7 +69,7 @@ pub(super) fn drop_bounding_set() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Gives up what is held now.
+/// Gives up what is held now, for good after [`no_new_rights`].
 pub(super) fn give_up_capabilities() -> Result<(), Failed> {
     let none = CapabilitySets {
         effective: CapabilitySet::empty(),

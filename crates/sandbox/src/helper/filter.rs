@@ -16,7 +16,7 @@ use seccompiler::BpfProgram;
 use super::{Doing, Failed};
 use crate::helper::filter::program::{Fate, Rule, Test};
 
-/// Which sockets may be made. `socketpair` always may.
+/// Which sockets may be made. `socketpair` may but in the last case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sockets {
     /// Unix, IPv4, IPv6, and netlink for asking about routes.
@@ -25,6 +25,8 @@ pub(super) enum Sockets {
     NoUnix,
     /// None at all.
     None,
+    /// Not even pairs: nothing of a network can be held, so it need not be one's own.
+    NotEvenPairs,
 }
 
 /// Refused with "operation not permitted", whatever the arguments.
@@ -231,6 +233,10 @@ fn refuse_sockets(set: &mut impl FnMut(c_long, Fate), sockets: Sockets) {
         Sockets::Usual => &[unix, inet, inet6, netlink],
         Sockets::NoUnix => &[inet, inet6, netlink],
         Sockets::None => return set(libc::SYS_socket, Fate::Refuse),
+        Sockets::NotEvenPairs => {
+            set(libc::SYS_socketpair, Fate::Refuse);
+            return set(libc::SYS_socket, Fate::Refuse);
+        }
     };
     let none_of = allowed
         .iter()

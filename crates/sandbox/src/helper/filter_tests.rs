@@ -99,6 +99,11 @@ fn refuse_sockets(
             rules.insert(libc::SYS_socket, Vec::new());
             return Ok(());
         }
+        Sockets::NotEvenPairs => {
+            rules.insert(libc::SYS_socket, Vec::new());
+            rules.insert(libc::SYS_socketpair, Vec::new());
+            return Ok(());
+        }
     };
     let none_of: Vec<_> = allowed.iter().map(|family| (0, Op::Ne, *family)).collect();
     add(rules, libc::SYS_socket, &none_of)?;
@@ -219,7 +224,12 @@ fn figures() -> Vec<u32> {
 
 #[test]
 fn the_short_filter_answers_as_the_long_one_does() {
-    for sockets in [Sockets::Usual, Sockets::NoUnix, Sockets::None] {
+    for sockets in [
+        Sockets::Usual,
+        Sockets::NoUnix,
+        Sockets::None,
+        Sockets::NotEvenPairs,
+    ] {
         let long = [unknown(), compile(rules(sockets).unwrap()).unwrap()].concat();
         let short = program(sockets).unwrap().0;
         let (figures, fates) = (figures(), fates(sockets));

@@ -8,10 +8,12 @@
 
 use std::path::Path;
 
+use rustix::thread::UnshareFlags;
+
 use super::{
-    Failed, Wires, confine, filter, init, landlock,
+    Doing, Failed, Wires, confine, init, landlock,
     message::{Line, Message},
-    namespaces::Outside,
+    namespaces::{Filters, Outside},
     start, sys, understood,
 };
 use crate::helper::namespaces::cell::Cell;
@@ -25,13 +27,13 @@ use crate::{
 pub(super) struct Materials<'a> {
     pub(super) outside: Outside,
     pub(super) cell: Cell<'a>,
-    pub(super) filter: &'a filter::Program,
 }
 
 /// What the first process knows about its cell.
 pub(super) struct First<'a> {
     pub(super) base_root: &'a spec::BaseRoot,
     pub(super) wanted: &'a spec::Cell,
+    pub(super) filters: &'a Filters,
 }
 
 impl First<'_> {
@@ -51,22 +53,47 @@ impl First<'_> {
         }
     }
 
-    /// Closes the sandbox.
-    fn confine(&self, materials: Materials<'_>) -> Result<(), Failed> {
-        let Materials {
-            outside,
-            cell,
-            filter,
-        } = materials;
-        if self.base_root.network == Network::Loopback {
-            use super::Doing;
-            sys::loopback_up().doing("bring up the loopback device")?;
+    /// Closes the sandbox, but for the network of a cell that was built without one.
+    fn confine(&self, Materials { outside, cell }: Materials<'_>) -> Result<(), Failed> {
+        if self.has_own_network() {
+            loopback_up()?;
         }
         cell.enter(&outside.base_root, &self.wanted.limits)?;
         drop((outside, cell));
-        confine::no_more_rights()?;
+        confine::hide()?;
         landlock::second_layer(self.writable())?;
-        filter.install()
+        if self.wanted.sockets {
+            self.shut(true)?;
+        }
+        Ok(())
+    }
+
+    /// Closes what was left open until it was known whether the command may make
+    /// sockets: a network can be made only by who has rights.
+    fn shut_for(&self, spec: &Spec) -> Result<(), Failed> {
+        if self.wanted.sockets {
+            return Ok(());
+        }
+        if spec.sockets && self.base_root.network == Network::Loopback {
+            sys::unshare(UnshareFlags::NEWNET).doing("make a network")?;
+            loopback_up()?;
+        }
+        self.shut(spec.sockets)
+    }
+
+    /// Gives up all rights, and the calls that a command may not make.
+    fn shut(&self, sockets: bool) -> Result<(), Failed> {
+        confine::give_up_capabilities()?;
+        if sockets {
+            self.filters.usual.install()
+        } else {
+            self.filters.without_sockets.install()
+        }
+    }
+
+    /// Whether the cell was built with a network.
+    fn has_own_network(&self) -> bool {
+        self.wanted.sockets && self.base_root.network == Network::Loopback
     }
 
     fn writable(&self) -> impl Iterator<Item = &Path> {
@@ -92,6 +119,7 @@ impl First<'_> {
                 "it is for another sandbox",
             ));
         }
+        self.shut_for(&spec)?;
         if spec.argv.is_empty() {
             wires.tell(&Report::Exited(0));
             return Ok(());
@@ -104,11 +132,16 @@ impl First<'_> {
         let stdin = message.stdin(spec)?;
         let command = start::spawn(spec, &stdin, wires)?;
         drop(stdin);
-        let own_network = self.base_root.network == Network::Loopback;
+        let loopback = self.base_root.network == Network::Loopback;
+        let own_network = loopback && (spec.sockets || self.wanted.sockets);
         let members = init::Members::Namespace { own_network };
         init::run(command, &spec.limits, self.writable(), members, wires);
         sys::end_all_others();
         wires.tell(&Report::Over);
         Ok(())
     }
+}
+
+fn loopback_up() -> Result<(), Failed> {
+    sys::loopback_up().doing("bring up the loopback device")
 }

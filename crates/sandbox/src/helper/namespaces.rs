@@ -2,8 +2,8 @@
 //! in a pid namespace of its own.
 //!
 //! ```text
-//! helper (user, uts and cgroup namespaces; the base root) ── first process
-//!                              (pid, net, ipc and mount namespaces) ── command ── …
+//! helper (user, uts and cgroup namespaces, a dead network; the base root)
+//!     ── first process (pid, net, ipc and mount namespaces) ── command ── …
 //! ```
 //!
 //! The helper stays outside the cells, one after another, never two at once, each
@@ -18,8 +18,9 @@
 //! the cell before it.
 //!
 //! What cells share is what no command can change: the base root, which is read-only,
-//! and namespaces in which it has no rights. Processes, mounts, network, queues and
-//! scratch space are new in each.
+//! and namespaces in which it has no rights. Processes, mounts, queues and scratch
+//! space are new in each. So is the network, for every command that may make a socket;
+//! the others share one in which there never was any.
 
 pub(crate) mod base_root;
 pub(crate) mod cell;
@@ -91,13 +92,35 @@ struct HelperPool {
     wanted: Box<spec::BaseRoot>,
     /// The first process takes it with it, and lets go of it.
     outside: Option<Outside>,
-    filter: filter::Program,
+    filters: Filters,
     /// Both ends of a pipe that only tells whether the helper lives: the first
     /// process closes the second, and cannot see its parent from inside.
     life: (OwnedFd, Option<OwnedFd>),
     /// Can be read when the caller asks for the end, or a child ended.
     signals: OwnedFd,
     line: Option<Line>,
+}
+
+/// The filters of all commands, ready to be installed.
+pub(super) struct Filters {
+    pub(super) usual: filter::Program,
+    pub(super) without_sockets: filter::Program,
+}
+
+impl Filters {
+    fn write(network: Network) -> Result<Self, Failed> {
+        // On the host's network its abstract sockets are a way out unless Landlock shuts it.
+        let closed = network == Network::Loopback || landlock::scopes_abstract_sockets();
+        let usual = if closed {
+            filter::Sockets::Usual
+        } else {
+            filter::Sockets::NoUnix
+        };
+        Ok(Self {
+            usual: filter::program(usual)?,
+            without_sockets: filter::program(filter::Sockets::NotEvenPairs)?,
+        })
+    }
 }
 
 /// What leads out of a cell.
@@ -109,23 +132,17 @@ pub(super) struct Outside {
 impl HelperPool {
     fn build(wanted: Box<spec::BaseRoot>, line: Line) -> Result<Self, Failed> {
         understood(wanted.version)?;
-        leave_host(wanted.caller)?;
+        leave_host(wanted.caller, wanted.network)?;
         let outer = Outer::take()?;
         let base_root = outer.build(&wanted)?;
         confine::no_new_rights()?;
-        // On the host's network its abstract sockets are a way out unless Landlock shuts it.
-        let closed = wanted.network == Network::Loopback || landlock::scopes_abstract_sockets();
-        let filter = filter::program(if closed {
-            filter::Sockets::Usual
-        } else {
-            filter::Sockets::NoUnix
-        })?;
+        let filters = Filters::write(wanted.network)?;
         let (end, held) =
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("make a pipe")?;
         Ok(Self {
             wanted,
             outside: Some(Outside { outer, base_root }),
-            filter,
+            filters,
             life: (end, Some(held)),
             signals: sys::signals(&[libc::SIGTERM, libc::SIGCHLD]).doing("listen to signals")?,
             line: Some(line),
@@ -162,8 +179,8 @@ impl HelperPool {
         let gone = || Failed::new("build a cell", "there is no base root");
         let host = &self.outside.as_ref().ok_or_else(gone)?.outer.host;
         let cell = Cell::prepare(host, &wanted.steps, &wanted.limits)?;
-        let network = self.wanted.network;
-        if let Some(first) = sys::fork_first(network).doing("fork the first process")? {
+        let own_network = self.wanted.network == Network::Loopback && wanted.sockets;
+        if let Some(first) = sys::fork_first(own_network).doing("fork the first process")? {
             return Ok(first);
         }
         self.line = None;
@@ -179,13 +196,9 @@ impl HelperPool {
         let first = First {
             base_root: &self.wanted,
             wanted,
+            filters: &self.filters,
         };
-        let materials = Materials {
-            outside,
-            cell,
-            filter: &self.filter,
-        };
-        first.live(materials, line);
+        first.live(Materials { outside, cell }, line);
         sys::leave()
     }
 
@@ -252,25 +265,29 @@ fn end(first: Pid, more: bool) -> bool {
 }
 
 /// Leaves the host's namespaces, bound to the life of `caller`.
-fn leave_host(caller: i32) -> Result<(), Failed> {
+fn leave_host(caller: i32, network: Network) -> Result<(), Failed> {
     sys::block(&[libc::SIGTERM, libc::SIGCHLD]);
     confine::die_with_parent(Some(caller), Signal::KILL)?;
     confine::first_to_go_when_memory_is_short();
-    unshare()?;
+    unshare(network)?;
     // Making a user namespace may clear it.
     confine::die_with_parent(Some(caller), Signal::KILL)
 }
 
-fn unshare() -> Result<(), Failed> {
+fn unshare(network: Network) -> Result<(), Failed> {
     let (uid, gid) = (geteuid(), getegid());
     if uid.is_root() {
         // Groups of root must not open anything; an ordinary user may not drop them.
         let _ = rustix::thread::set_thread_groups(&[]);
     }
-    let flags = UnshareFlags::NEWUSER
+    let mut flags = UnshareFlags::NEWUSER
         | UnshareFlags::NEWNS
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP;
+    if network == Network::Loopback {
+        // One that nobody ever makes a socket in: for commands that make none.
+        flags |= UnshareFlags::NEWNET;
+    }
     sys::unshare(flags).doing("make namespaces")?;
     fs::write("/proc/self/setgroups", "deny").doing("deny setgroups")?;
     let (uid, gid) = (uid.as_raw(), gid.as_raw());

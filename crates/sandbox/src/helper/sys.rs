@@ -15,7 +15,6 @@ use std::{
 use rustix::process::Pid;
 
 use super::Wires;
-use crate::Network;
 
 /// Moves output and report away from 1 and 2, closes whatever else was
 /// inherited. Afterwards 1 and 2 are `/dev/null`.
@@ -80,10 +79,10 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
 }
 
 /// Forks the first process of a new pid namespace with an IPC namespace of its
-/// own, and a network. `None` in the child.
-pub(super) fn fork_first(network: Network) -> io::Result<Option<Pid>> {
+/// own, and perhaps a network. `None` in the child.
+pub(super) fn fork_first(own_network: bool) -> io::Result<Option<Pid>> {
     let mut flags = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::SIGCHLD;
-    if network == Network::Loopback {
+    if own_network {
         flags |= libc::CLONE_NEWNET;
     }
     let zero = 0usize;

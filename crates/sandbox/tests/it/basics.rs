@@ -52,6 +52,7 @@ async fn the_environment_is_what_was_given_and_nothing_else() {
         cwd: world.root().to_owned(),
         env: BTreeMap::from([("A".into(), "1".into())]),
         stdin: Stdin::Null,
+        sockets: true,
     };
     assert_eq!(text(&world.run(command).await), "A=1\n");
 }

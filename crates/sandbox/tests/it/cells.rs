@@ -283,10 +283,23 @@ fn pid_of(process: &Path) -> Option<u32> {
 #[tokio::test]
 async fn a_cell_that_died_meanwhile_is_replaced() {
     let world = World::new();
-    number(&world).await;
-    until("no cell waits", || first_processes().len() == 1).await;
-    let cells = first_processes();
-    for cell in cells {
+    let running = async {
+        loop {
+            let runs = |cell: &PathBuf| pid_of(cell).is_some_and(|pid| !children(pid).is_empty());
+            if let Some(cell) = first_processes().into_iter().find(runs) {
+                return cell;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let (_, before) = tokio::join!(world.ok("sleep 0.3"), running);
+    // Not the one that is on its way out.
+    until(
+        "no cell waits",
+        || matches!(first_processes().as_slice(), [one] if *one != before),
+    )
+    .await;
+    for cell in first_processes() {
         let pid = cell.file_name().unwrap().to_owned();
         let kill = std::process::Command::new("kill")
             .arg("-9")
@@ -298,6 +311,77 @@ async fn a_cell_that_died_meanwhile_is_replaced() {
         }
     }
     assert_eq!(number(&world).await, 2);
+}
+
+const SOCKETS: &str = "\
+import socket
+for make in (socket.socket, socket.socketpair, lambda: socket.socket(socket.AF_UNIX)):
+    try:
+        make()
+        print('made')
+    except PermissionError:
+        print('refused')
+";
+/// What a command could change or find of a network, and what it may do.
+const STATE: &str = "tail -n +3 /proc/net/dev; tail -n +2 /proc/net/unix; \
+    head -1 /proc/net/sockstat; grep -E '^(Cap|NoNew|Seccomp:)' /proc/self/status";
+
+async fn without_sockets(world: &World, script: &str) -> String {
+    let mut command = shell(script, world.root());
+    command.sockets = false;
+    let exit = world.run(command).await;
+    assert!(exit.success(), "{script}: {}", text(&exit));
+    text(&exit)
+}
+
+/// Whoever comes after whom: a cell that waits was built for one like the last.
+#[tokio::test]
+async fn a_command_without_sockets_has_none_and_one_with_them_a_network_of_its_own() {
+    let world = World::new();
+    world.write("make.py", SOCKETS);
+    let host = fs::read_link("/proc/self/ns/net").unwrap();
+    let network = "readlink /proc/self/ns/net";
+    let talks = "python3 -c \"import socket; s = socket.socket(); s.bind(('127.0.0.1', 8080)); \
+         s.listen(); c = socket.create_connection(('127.0.0.1', 8080)); c.close()\"";
+    let mut networks = Vec::new();
+    without_sockets(&world, "true").await;
+    for _ in 0..3 {
+        // In a cell that was built without a network, and then in one with.
+        for _ in 0..2 {
+            world.ok(talks).await;
+        }
+        networks.push(world.ok(network).await);
+        let rights = world
+            .ok("grep -E '^(Cap|NoNew|Seccomp:)' /proc/self/status")
+            .await;
+        without_sockets(&world, "true").await;
+        assert_eq!(
+            without_sockets(&world, "python3 make.py").await,
+            "refused\n".repeat(3)
+        );
+        let dead = without_sockets(&world, network).await;
+        assert_ne!(dead.trim(), host.to_string_lossy());
+        assert!(!networks.contains(&dead));
+        let state = without_sockets(&world, STATE).await;
+        assert!(state.starts_with("    lo:       0       0"), "{state}");
+        assert!(
+            state.ends_with(&format!("sockets: used 0\n{rights}")),
+            "{state}"
+        );
+        // The one that was built for a command without sockets has all walls too.
+        without_sockets(&world, "true").await;
+        until("no cell waits", || first_processes().len() == 1).await;
+        assert_eq!(
+            world
+                .ok("grep -E '^(Cap|NoNew|Seccomp:)' /proc/self/status")
+                .await,
+            rights
+        );
+        assert!(rights.contains("CapEff:\t0000000000000000") && rights.contains("Seccomp:\t2"));
+    }
+    networks.sort();
+    networks.dedup();
+    assert_eq!(networks.len(), 3, "each has its own: {networks:?}");
 }
 
 #[tokio::test]

@@ -28,6 +28,7 @@ fn the_sandbox_holds_for_an_ordinary_user_too() {
         "cells::nothing_of_one_command_is_there_for_the_next",
         "cells::a_file_that_was_replaced_meanwhile_is_protected_as_it_is_then",
         "cells::the_first_process_cannot_be_changed",
+        "cells::a_command_without_sockets_has_none_and_one_with_them_a_network_of_its_own",
     ] {
         assert_eq!(as_nobody(&["--exact", alone]), Ok(1), "{alone}");
     }

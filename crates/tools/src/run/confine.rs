@@ -88,13 +88,16 @@ pub(crate) fn shell(place: &Workplace, command: &str, network: Network) -> Comma
     let cache = around.cache.iter();
     let led = cache.flat_map(|cache| cache.variables(network));
     let extra = led.chain(around.env.clone());
-    if !around.home.is_absolute() {
+    let mut shell = if around.home.is_absolute() {
+        let env = butler_sandbox::scrubbed_env(&around.home, extra);
+        butler_sandbox::shell_with(command, place.root(), env)
+    } else {
         let mut plain = butler_sandbox::shell(command, place.root());
         plain.env.extend(extra);
-        return plain;
-    }
-    let env = butler_sandbox::scrubbed_env(&around.home, extra);
-    butler_sandbox::shell_with(command, place.root(), env)
+        plain
+    };
+    shell.sockets = network == Network::Host || !butler_policy::needs_no_sockets(command);
+    shell
 }
 
 /// Runs a command to its end, in the sandbox, or without where nothing can confine it and
