@@ -72,7 +72,7 @@ listener = socket.socket()
 listener.bind(('127.0.0.1', 0))
 listener.listen(100)
 held, sent = [], 0
-for _ in range(90):
+for _ in range(120):
     one = socket.create_connection(listener.getsockname())
     other = listener.accept()[0]
     held.append(other)
@@ -95,9 +95,9 @@ async fn inside_a_group_of_our_own() {
     world.write("fills.py", FILLS);
     world.profile.limits.memory_bytes = 2 << 30;
     let sent: u64 = world.ok("python3 fills.py").await.trim().parse().unwrap();
-    assert!(sent > 250, "it would be too much for less: {sent} MiB");
-    // 16 MiB, and what a helper may have besides: less than was sent.
-    world.profile.limits.memory_bytes = 16 << 20;
+    assert!(sent > 100, "it would be too much for less: {sent} MiB");
+    // And 128 MiB besides: less than the kernel needs for what was sent.
+    world.profile.limits.memory_bytes = 40 << 20;
     let exit = world.sh("python3 fills.py").await;
     assert!(!exit.success(), "{}", text(&exit));
     world.profile.limits.memory_bytes = 2 << 30;
