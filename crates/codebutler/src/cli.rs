@@ -15,6 +15,7 @@ use crate::commands::{
     backup::{restore, save},
     inspect::{logs, model, policy, prompt, redact, rehearsal, schema, tool, validate},
     mcp,
+    people::{audit, everybody, invite},
     playbook::{memory, roadmap, roles, skill},
     run::{agent, demo, exec, hub, link, up},
     services::{self, start, status, stop, uninstall},
@@ -93,6 +94,9 @@ pub(crate) enum Command {
     Restore(restore::Args),
     Hub(hub::Args),
     Link(link::Args),
+    Invite(invite::Args),
+    People(everybody::Args),
+    Audit(audit::Args),
     Exec(exec::Args),
     Chat(chat::Args),
     Logs(logs::Args),
@@ -117,8 +121,12 @@ pub(crate) enum Command {
     Tool(tool::Args),
     Model(model::Args),
     Rehearsal(rehearsal::Args),
+    // For scripts and packages: not in the list, to be found in the docs.
+    #[command(hide = true)]
     Schema(schema::Args),
+    #[command(hide = true)]
     Completions(completions::Args),
+    #[command(hide = true)]
     Man(man::Args),
 }
 
@@ -137,6 +145,9 @@ impl Command {
             Command::Restore(args) => restore::run(&args, ui),
             Command::Hub(args) => hub::run(&args, ui),
             Command::Link(args) => link::run(&args, ui),
+            Command::Invite(args) => invite::run(&args, ui),
+            Command::People(args) => everybody::run(&args, ui),
+            Command::Audit(args) => audit::run(&args, ui),
             Command::Exec(args) => exec::run(&args, ui),
             Command::Chat(args) => chat::run(&args, ui),
             Command::Logs(args) => logs::run(&args, ui),
@@ -194,6 +205,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "restore",
             "hub",
             "link",
+            "invite",
+            "people",
             "exec",
             "chat",
             "undo",
@@ -202,22 +215,11 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Look",
         &[
-            "threads", "cost", "pr", "logs", "roadmap", "memory", "skill", "roles", "prompt",
+            "threads", "cost", "pr", "audit", "logs", "roadmap", "memory", "skill", "roles",
+            "prompt",
         ],
     ),
-    (
-        "Debug",
-        &[
-            "policy",
-            "redact",
-            "tool",
-            "model",
-            "rehearsal",
-            "schema",
-            "completions",
-            "man",
-        ],
-    ),
+    ("Debug", &["policy", "redact", "tool", "model", "rehearsal"]),
 ];
 
 /// Reads the command line. What clap wants to say instead of running something

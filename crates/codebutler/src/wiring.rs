@@ -55,6 +55,7 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     let mut config = HubConfig::new(listen, hub_folder(settings), redactor(settings)?);
     config.caps = caps(settings);
     config.approvers = settings.machine.approvers.clone();
+    config.people = settings.machine.people.clone();
     let public = settings.machine.hub.public_url.as_deref();
     config.public_url = public.and_then(|url| Url::parse(url).ok());
     config.relay = relay_config(settings)?;

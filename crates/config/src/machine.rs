@@ -6,7 +6,7 @@ pub(crate) mod search;
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
-use butler_protocol::{Role, Secret, UserId};
+use butler_protocol::{Role, Secret, Standing, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +27,11 @@ pub struct Machine {
     pub models: MachineModels,
     /// The hub of this machine.
     pub hub: HubAddress,
-    /// User ids of the people who may decide everything, and alone may decide about destructive commands and merges. Empty: everybody whom the repo's team listens to.
+    /// User ids of the people who may decide everything, and alone may decide about destructive commands and merges, besides those who were given the right (`people`, `codebutler invite`). Empty: everybody whom the repo's team listens to.
     #[schemars(with = "Vec<String>")]
     pub approvers: Vec<UserId>,
+    /// What people may do, by user id of Slack, id of a user group (`S…`), or `*` for everybody else: `guest` may ask, `approver` may also approve, `maintainer` also merge, `admin` also administer. When somebody is named here, whoever is not may only ask. People of the built-in workspace are invited with their rights (`codebutler invite`).
+    pub people: BTreeMap<String, Standing>,
     /// Upper bounds for every repo on this machine, whatever its own limits say.
     pub ceilings: Ceilings,
     /// Forges by host, as in `gitlab.example.org`: what answers there, and the token that is sent there and nowhere else. GitHub needs none, its `gh` has one.

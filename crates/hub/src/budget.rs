@@ -343,6 +343,26 @@ pub(crate) fn raise(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<(), Trou
     Ok(())
 }
 
+/// A person said what a thread may cost, while they approved its plan: one transaction
+/// with that decision.
+pub(crate) fn set_thread(
+    db: &Db,
+    thread: &ThreadId,
+    usual: &Caps,
+    cap: Usd,
+) -> Result<(), Trouble> {
+    if cap <= Usd::ZERO {
+        return crate::error::refuse(crate::error::Refusal::InvalidAmount);
+    }
+    let extra = cap.nanos() - caps_in(db, thread, usual)?.thread.nanos();
+    db.execute(
+        "INSERT INTO raises (budget, owner, extra) VALUES ('thread', ?1, ?2)
+         ON CONFLICT (budget, owner) DO UPDATE SET extra = excluded.extra",
+        params![thread.to_string(), extra],
+    )?;
+    Ok(())
+}
+
 /// The call is over. A repeat changes nothing; a dearer call is recorded whole;
 /// what was never set aside belongs to no thread and is refused.
 pub(crate) fn settle(

@@ -98,6 +98,15 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// Why the store refused; nothing when something broke.
+    #[must_use]
+    pub fn refused(&self) -> Option<Refusal> {
+        match self {
+            Trouble::Refused(refusal) | Trouble::Explained(refusal, _) => Some(*refusal),
+            _ => None,
+        }
+    }
+
     /// What the caller is told.
     pub(crate) fn refusal(&self) -> Refusal {
         match self {

@@ -3,7 +3,7 @@
 pub(crate) mod app;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fs::{File, TryLockError},
     io::ErrorKind,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -20,7 +20,7 @@ use axum::{
     routing::{any, get, post},
 };
 use butler_policy::Redactor;
-use butler_protocol::{Clock, LogLine, UserId};
+use butler_protocol::{Clock, LogLine, Standing, UserId};
 use futures_util::future::BoxFuture;
 use tokio::{net::TcpListener, sync::broadcast, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -67,6 +67,8 @@ pub struct HubConfig {
     pub caps: Caps,
     /// Who may approve commands and merges; empty means everybody.
     pub approvers: Vec<UserId>,
+    /// The rights of people and of Slack's user groups, by id; `*` is everybody else.
+    pub people: BTreeMap<String, Standing>,
     /// Whether tests may shake connections.
     pub test_hooks: bool,
     /// Shown on the page and told to agents.
@@ -93,6 +95,7 @@ impl HubConfig {
             redactor,
             caps: Caps::default(),
             approvers: Vec::new(),
+            people: BTreeMap::new(),
             test_hooks: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             public_url: None,
@@ -160,6 +163,7 @@ impl Hub {
                 redactor: config.redactor,
                 rules: Rules {
                     approvers: config.approvers,
+                    people: config.people,
                     caps: config.caps,
                     base: format!("http://{address}"),
                     in_slack: relay.is_some(),
@@ -320,6 +324,7 @@ fn router(app: Arc<App>) -> Router {
         .merge(view_api::routes())
         .merge(edits::routes())
         .merge(person_api::views::routes())
+        .merge(person_api::people::routes())
         .merge(live_log::person_routes())
         .merge(page::routes())
         .route("/metrics", get(metrics::handle))

@@ -1,7 +1,9 @@
 //! Who calls. A token names exactly one of these, and nothing in a request can
 //! change it.
 
+pub(crate) mod audit;
 pub(crate) mod names;
+pub(crate) mod people;
 pub(crate) mod tokens;
 
 use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, UserId, fault};

@@ -34,6 +34,8 @@ pub use budget::Caps;
 pub use error::HubError;
 pub(crate) use error::Trouble;
 pub use hub::{Hub, HubConfig, runs_in};
+pub use identity::audit::{AuditLine, verify_audit};
+pub use identity::people::{PersonEntry, SessionEntry};
 pub use identity::tokens::{PersonToken, RepoTokens, Tokens};
 pub use relay::{Pace, RelayConfig, RepoChannel, SCOPES, missing_scopes};
 pub use store::snapshot::{FrozenStore, put_back};

@@ -7,6 +7,7 @@ mod composer;
 mod forms;
 mod layout;
 mod look;
+mod people;
 pub(crate) mod render;
 mod state;
 mod status;
@@ -46,6 +47,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/c/{channel}/live", get(channel_live))
         .route("/c/{channel}/say", post(forms::say))
         .route("/c/{channel}/press", post(forms::press))
+        .route("/c/{channel}/plan", post(forms::plan))
         .route("/c/{channel}/react", post(forms::react))
         .route("/c/{channel}/dismiss", post(forms::dismiss))
         .route("/c/{channel}/{ts}", get(thread))
@@ -53,6 +55,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/c/{channel}/{ts}/stop", post(forms::stop))
         .route("/assets/{name}", get(assets::serve))
         .merge(view::overviews::routes())
+        .merge(people::routes())
         .layer(DefaultBodyLimit::max(message_form::BODY_LIMIT))
 }
 

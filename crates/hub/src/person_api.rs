@@ -5,6 +5,7 @@ pub(crate) mod edits;
 pub(crate) mod guard;
 pub(crate) mod live;
 pub(crate) mod message_form;
+pub(crate) mod people;
 pub(crate) mod person_actions;
 pub(crate) mod view_api;
 pub(crate) mod views;
@@ -18,7 +19,7 @@ use axum::{
     response::sse::{Event as SseEvent, KeepAlive, Sse},
     routing::{get, post},
 };
-use butler_protocol::{ChannelId, MessageTs, ThreadId};
+use butler_protocol::{ChannelId, MessageTs, RequestId, ThreadId};
 use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -30,12 +31,20 @@ use crate::{
         self,
         notice::{LoggedEvent, Notice, Shake},
     },
-    person_api::{guard::Somebody, live::heard, person_actions::Press},
+    person_api::{
+        guard::Somebody,
+        live::{heard, session_ended},
+        person_actions::Press,
+    },
     presence,
     store::db::Db,
     views::overview::{self, Window},
     web_api::assistant,
-    workspace::{channels, decide, ephemeral, read},
+    workspace::{
+        access, channels,
+        decide::{self, edited::PlanEdit},
+        ephemeral, read,
+    },
 };
 
 type Answer = Result<Json<Value>, Refused>;
@@ -45,6 +54,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/v1/me", get(me))
         .route("/v1/messages", post(say))
         .route("/v1/actions", post(press))
+        .route("/v1/plans/approve", post(approve_edited))
         .route("/v1/reactions", post(react).delete(unreact))
         .route("/v1/ephemerals/dismiss", post(dismiss))
         .route("/v1/channels", get(list_channels))
@@ -57,8 +67,12 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .layer(DefaultBodyLimit::max(message_form::BODY_LIMIT))
 }
 
-async fn me(Somebody(person): Somebody) -> Json<Value> {
-    Json(json!({"ok": true, "user": person.id, "name": person.name}))
+async fn me(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answer {
+    let (rules, who) = (app.rules.clone(), person.clone());
+    let look = app.store.read(move |db| access::standing(db, &rules, &who));
+    Ok(Json(
+        json!({"ok": true, "user": person.id, "name": person.name, "role": look.await?}),
+    ))
 }
 
 /// JSON, or a form with files (`channel`, `text`, `thread_ts`, `file`…).
@@ -87,6 +101,31 @@ async fn press(
     let Pressing { channel, ts, press } = pressing;
     let decision = person_actions::press(&app, person, channel, ts, press).await?;
     Ok(Json(json!({"ok": true, "decision": decision})))
+}
+
+#[derive(Deserialize)]
+struct Approving {
+    channel: ChannelId,
+    ts: MessageTs,
+    request: RequestId,
+    #[serde(flatten)]
+    edit: PlanEdit,
+}
+
+async fn approve_edited(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(approving): Json<Approving>,
+) -> Answer {
+    let Approving {
+        channel,
+        ts,
+        request,
+        edit,
+    } = approving;
+    let decided =
+        person_actions::approve_edited(&app, person, (channel, ts), request, edit).await?;
+    Ok(Json(json!({"ok": true, "decision": decided})))
 }
 
 #[derive(Deserialize)]
@@ -273,6 +312,7 @@ async fn events(
         .and_then(|value| value.to_str().ok()?.parse().ok())
         .or(since.after);
     let notices = app.notices.subscribe();
+    let ended = session_ended(Arc::clone(&app), headers, person.id.clone());
     let missed = match last {
         Some(after) => {
             let look = move |db: &Db| log::events_after(db, after, 1000);
@@ -294,7 +334,8 @@ async fn events(
             _ => None,
         },
     );
-    Ok(Sse::new(old.chain(live).map(Ok)).keep_alive(KeepAlive::default()))
+    let all = old.chain(live).take_until(ended);
+    Ok(Sse::new(all.map(Ok)).keep_alive(KeepAlive::default()))
 }
 
 fn told(event: &LoggedEvent) -> SseEvent {

@@ -297,6 +297,10 @@ pub struct DecisionView {
     pub asked: DecisionRequest,
     /// What was decided, if anything was.
     pub decided: Option<Decision>,
+    /// The plan as a person changed it on the card: what they approved instead of what
+    /// was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<Box<Plan>>,
 }
 
 /// Where the hub keeps the body of a hand-over: its own hash, so that a body

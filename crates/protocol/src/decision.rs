@@ -8,6 +8,7 @@ pub(crate) mod hand_over;
 pub(crate) mod maps;
 pub(crate) mod review;
 pub(crate) mod roadmap;
+pub(crate) mod standing;
 pub(crate) mod subject;
 
 use std::{fmt, str::FromStr};

@@ -49,6 +49,7 @@ pub use decision::review::{
     ReviewPlan, Risk, Severity, TestLevel, Verdict,
 };
 pub use decision::roadmap::{RoadmapChange, RoadmapItem, RoadmapStatus, RoadmapSubject};
+pub use decision::standing::{Right, Standing};
 pub use decision::subject::{Call, Change, Fate, MergeSubject, Proposal, Script, Subject};
 pub use decision::{ActionId, Choice, Decision, DecisionKind, DecisionRequest};
 pub use fault::points::FAULT_POINTS;

@@ -123,6 +123,14 @@ impl SlackStandIn {
         self.shared.lock().person(name)
     }
 
+    /// A user group with these members; the app gets the scope to ask for them.
+    pub fn group(&self, id: &str, members: &[&str]) {
+        let mut state = self.shared.lock();
+        let members = members.iter().map(|&user| user.to_owned()).collect();
+        state.groups.insert(id.to_owned(), members);
+        state.scopes.push("usergroups:read".to_owned());
+    }
+
     /// A person posts, at top level or in a thread; answers the timestamp.
     pub fn say(&self, user: &str, channel: &str, text: &str, thread: Option<&str>) -> String {
         let text = linkified(text);

@@ -34,14 +34,14 @@ pub(crate) async fn carry_out(
         return Ok(ToolOutcome::error("the card is not known any more"));
     };
     let person = context.poster.web.user_name(&order.person).await?;
-    if !was_about(context, order, &asked).await? {
+    let Some(asked) = decided_about(context, order, asked).await? else {
         return Ok(ToolOutcome::error(format!(
             "{} pressed {} on card {}, but what it showed has changed since. Nothing was done; put it before them again.",
             person_first(&person),
             order.choice.label(),
             order.request
         )));
-    }
+    };
     match (order.kind, order.choice) {
         (DecisionKind::Plan, Choice::Approve) => start(context, order, &asked, cancel).await,
         (DecisionKind::Plan | DecisionKind::Roadmap, Choice::Modify) => {
@@ -103,17 +103,25 @@ async fn replaced(context: &ThreadContext, order: &Order) -> Result<ToolOutcome,
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
 
-/// Whether the hub's record is about exactly what the log holds. A card that was
-/// posted before a crash can show what is not so any more.
-async fn was_about(
+/// What the hub's record is about: exactly what the log holds, or the plan that a
+/// person made of it on its card. A card that was posted before a crash can show what
+/// is not so any more; then nothing.
+async fn decided_about(
     context: &ThreadContext,
     order: &Order,
-    asked: &Asked,
-) -> Result<bool, AgentError> {
+    mut asked: Asked,
+) -> Result<Option<Asked>, AgentError> {
     let view = context.poster.control.decision(&order.request).await?;
+    if view.asked.sha256 != asked.sha256 {
+        return Ok(None);
+    }
+    if let Some(plan) = view.edited {
+        asked.sha256 = plan.sha256();
+        asked.subject = Subject::Plan(plan);
+    }
     let same =
-        |decision: Decision| decision.sha256 == asked.sha256 && decision.choice == order.choice;
-    Ok(view.decided.is_some_and(same))
+        |decision: &Decision| decision.sha256 == asked.sha256 && decision.choice == order.choice;
+    Ok(view.decided.as_ref().is_some_and(same).then_some(asked))
 }
 
 fn until_they_speak(outcome: ToolOutcome) -> ToolOutcome {

@@ -3,6 +3,7 @@
 pub(crate) mod backup;
 pub(crate) mod inspect;
 pub(crate) mod mcp;
+pub(crate) mod people;
 pub(crate) mod playbook;
 pub(crate) mod run;
 pub(crate) mod services;

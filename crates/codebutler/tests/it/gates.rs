@@ -59,6 +59,21 @@ async fn a_lying_coder_is_caught_by_receipts() {
     );
 }
 
+/// A plan that was changed on its card is what the Coder gets, and what its gate opens for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_coder_builds_the_plan_as_a_person_changed_it_on_the_card() {
+    let team = Team::start(include_str!("scenarios/changed_plan.yaml")).await;
+    let root = team.say("make a note").await;
+    team.approve_with(&root, &["Write a note first", "and read it"])
+        .await;
+    let done = |thread: &Value| says(thread, "Is this the note you meant?");
+    team.until(&root, "the Coder's question", done).await;
+    let log = team.log(&root, "coder");
+    assert!(log.contains("Write a note first"), "{log}");
+    assert!(!log.contains("As the model planned it"), "{log}");
+    assert!(!log.contains("refused"), "the gate is open: {log}");
+}
+
 /// No plan, an empty change, an unverified tree, a weakened test, a review that
 /// read nothing, an untrue description: refused, or on the merge card in the
 /// runtime's own words, and the click is bound to those.

@@ -445,6 +445,21 @@ impl Team {
         assert_eq!(answer["ok"], json!(true), "{answer}");
     }
 
+    /// Waits for a plan, and approves it with these steps instead.
+    pub(crate) async fn approve_with(&self, root: &str, steps: &[&str]) {
+        let thread = self
+            .until(root, "a plan", |thread| {
+                button(thread, ":approve").is_some()
+            })
+            .await;
+        let (ts, action) = button(&thread, ":approve").unwrap();
+        let request = action.split(':').nth(1).unwrap();
+        let body = json!({"channel": self.channel, "ts": ts, "request": request, "steps": steps,
+            "criteria": ["it is done"], "files": ["notes.sh"], "complexity": "simple"});
+        let answer = self.post("v1/plans/approve", &body).await;
+        assert_eq!(answer["ok"], json!(true), "{answer}");
+    }
+
     /// Presses a button of the n-th command card, from 1.
     pub(crate) async fn press_on(&self, root: &str, number: usize, choice: &str) {
         let thread = self.thread(root).await.unwrap();

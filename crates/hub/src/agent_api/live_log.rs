@@ -29,7 +29,10 @@ use crate::{
     agent_api::Caller,
     error::Refused,
     hub::app::App,
-    person_api::{guard::Somebody, live::heard},
+    person_api::{
+        guard::Somebody,
+        live::{heard, session_ended},
+    },
     workspace::gate,
 };
 
@@ -153,16 +156,17 @@ impl Wanted {
 
 async fn show(
     State(app): State<Arc<App>>,
-    _somebody: Somebody,
+    Somebody(person): Somebody,
     Query(mut wanted): Query<Wanted>,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let ended = session_ended(Arc::clone(&app), headers.clone(), person.id);
     if let Some(last) = header("last-event-id").and_then(|id| id.parse().ok()) {
         wanted.after = Some(last);
     }
     if header(ACCEPT.as_str()).is_some_and(|kinds| kinds.contains("text/event-stream")) {
-        return Ok(live(&app, wanted));
+        return Ok(live(&app, wanted, ended));
     }
     let lines = app.live_log.newest(&wanted);
     let lines: Vec<&Numbered> = lines.iter().map(AsRef::as_ref).collect();
@@ -170,7 +174,11 @@ async fn show(
 }
 
 /// What there is, then what comes, as events called `line`.
-fn live(app: &Arc<App>, wanted: Wanted) -> Response {
+fn live(
+    app: &Arc<App>,
+    wanted: Wanted,
+    ended: impl Future<Output = ()> + Send + 'static,
+) -> Response {
     // Listening comes first: nothing falls between the two.
     let news = app.live_log.news.subscribe();
     let old = app.live_log.newest(&wanted);
@@ -181,7 +189,7 @@ fn live(app: &Arc<App>, wanted: Wanted) -> Response {
         (line.seq > seen && wanted.fits(line)).then(|| told(line))
     });
     let old: Vec<SseEvent> = old.iter().map(|line| told(line)).collect();
-    let all = futures_util::stream::iter(old).chain(new);
+    let all = futures_util::stream::iter(old).chain(new).take_until(ended);
     Sse::new(all.map(Ok::<_, Infallible>))
         .keep_alive(KeepAlive::default())
         .into_response()

@@ -23,11 +23,14 @@ impl Refused {
             Refusal::InvalidAuth | Refusal::NotAuthed => StatusCode::UNAUTHORIZED,
             Refusal::ForeignHost => StatusCode::MISDIRECTED_REQUEST,
             Refusal::NotAnApprover
+            | Refusal::NoRight
+            | Refusal::OwnerStays
             | Refusal::NotAllowed
             | Refusal::NotAPerson
             | Refusal::ForeignOrigin
             | Refusal::UseSlack => StatusCode::FORBIDDEN,
             Refusal::ChannelNotFound
+            | Refusal::UserNotFound
             | Refusal::MessageNotFound
             | Refusal::ThreadNotFound
             | Refusal::UnknownRequest

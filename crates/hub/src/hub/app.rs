@@ -45,7 +45,8 @@ pub(crate) struct App {
     pub(crate) cancel: CancellationToken,
     /// The newest log lines of every process.
     pub(crate) live_log: Arc<LiveLog>,
-    /// Tokens that were looked up; they never change owner.
+    /// Tokens of agents that were looked up; they never change owner. People can be
+    /// sent away, so theirs are looked up each time.
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
 }
 
@@ -67,7 +68,7 @@ impl App {
             .store
             .read(move |db| identity::of_token(db, &token))
             .await?;
-        if let Some(identity) = &found {
+        if let Some(identity @ (Identity::Bot(_) | Identity::App(_))) = &found {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert(hash, identity.clone());
         }

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use butler_protocol::{ChannelId, Role, Secret, Sha256Hex, UserId};
+use butler_protocol::{ChannelId, Role, Secret, Sha256Hex, Standing, UserId};
 use data_encoding::BASE32_NOPAD;
 use rusqlite::{OptionalExtension, params};
 
@@ -12,7 +12,9 @@ use crate::{
     error::{HubError, Refusal, Trouble},
     identity::{
         Person,
-        names::{channel_name, id_of},
+        audit::{self, AuditLine},
+        names::channel_name,
+        people::{self, PersonEntry, SessionEntry, owner},
     },
     relay::{self, RepoChannel},
     store::{
@@ -144,6 +146,75 @@ impl Tokens {
         })?)
     }
 
+    /// Everybody of the workspace.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn people(&mut self) -> Result<Vec<PersonEntry>, HubError> {
+        Ok(self.within(people::list)?)
+    }
+
+    /// Invites somebody into the built-in workspace, by the machine's owner: the code of
+    /// a link that works once.
+    ///
+    /// # Errors
+    /// When the name cannot be used, or the store fails.
+    pub fn invite(&mut self, name: &str, standing: Standing) -> Result<Secret, HubError> {
+        let by = owner();
+        Ok(self.within(|db| people::invite(db, &by, name, standing))?)
+    }
+
+    /// Gives somebody other rights.
+    ///
+    /// # Errors
+    /// When there is nobody of that name, or the store fails.
+    pub fn give(&mut self, name: &str, standing: Standing) -> Result<(), HubError> {
+        let id = people::id_by_name(name);
+        Ok(self.within(|db| people::give(db, &owner(), &id, standing))?)
+    }
+
+    /// Sends somebody away: nothing of theirs opens the workspace any longer.
+    ///
+    /// # Errors
+    /// When there is nobody of that name, or the store fails.
+    pub fn send_away(&mut self, name: &str) -> Result<(), HubError> {
+        let id = people::id_by_name(name);
+        Ok(self.within(|db| people::send_away(db, &owner(), &id))?)
+    }
+
+    /// Where people are logged in.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn sessions(&mut self) -> Result<Vec<SessionEntry>, HubError> {
+        Ok(self.within(|db| people::sessions(db, None))?)
+    }
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// When there is none of this id, or the store fails.
+    pub fn end_session(&mut self, id: &str) -> Result<(), HubError> {
+        self.within(|db| people::end_session(db, &owner(), id, true))?;
+        Ok(())
+    }
+
+    /// Everything that people did, oldest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn audit(&mut self) -> Result<Vec<AuditLine>, HubError> {
+        Ok(self.within(|db| audit::lines(db, 0, usize::MAX))?)
+    }
+
+    /// The first card about which the store says otherwise than the audit.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn contradicts_audit(&mut self) -> Result<Option<String>, HubError> {
+        Ok(self.within(audit::contradiction)?)
+    }
+
     /// A code that logs `you` in on the page, once: `/login?code=<code>`.
     ///
     /// # Errors
@@ -248,12 +319,12 @@ fn ensure_agent(db: &Db, repo: &str, role: Role) -> Result<AgentTokens, Trouble>
 }
 
 fn ensure_user(db: &Db, name: &str) -> Result<UserId, Trouble> {
-    let id = id_of('U', &["person", name]);
+    let id = people::id_by_name(name);
     db.execute(
         "INSERT OR IGNORE INTO people (id, name, created_ms) VALUES (?1, ?2, ?3)",
-        params![id, name, db.now_ms()],
+        params![id.as_str(), name, db.now_ms()],
     )?;
-    Ok(UserId::new(id))
+    Ok(id)
 }
 
 fn issue(
@@ -310,6 +381,7 @@ pub(crate) fn use_code(
     db: &Db,
     code: &str,
     host: &str,
+    browser: &str,
 ) -> Result<Option<(Person, String)>, Trouble> {
     let person: Option<String> = db
         .query_row(
@@ -327,13 +399,18 @@ pub(crate) fn use_code(
     let session = random_text();
     const LIFE_MS: i64 = 30 * 24 * 3600 * 1000;
     db.execute(
-        "INSERT INTO sessions (sha256, person, expires_ms) VALUES (?1, ?2, ?3)",
+        "INSERT INTO sessions (sha256, person, expires_ms, created_ms, browser)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
         params![
             session_hash(&session, host).as_str(),
             person.id.as_str(),
-            db.now_ms() + LIFE_MS
+            db.now_ms() + LIFE_MS,
+            db.now_ms(),
+            browser.chars().take(200).collect::<String>()
         ],
     )?;
+    let about = serde_json::json!({"session": &session_hash(&session, host).as_str()[..12]});
+    audit::note(db, &person, "entered", about)?;
     Ok(Some((person, session)))
 }
 
@@ -402,7 +479,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut tokens = Tokens::open(dir.path()).unwrap();
         let code = tokens.login_link().unwrap();
-        let enter = || use_code(&tokens.db, code.expose(), "a").unwrap();
+        let enter = || use_code(&tokens.db, code.expose(), "a", "").unwrap();
         let (person, session) = enter().unwrap();
         assert_eq!(person.name, "you");
         assert!(enter().is_none());

@@ -22,6 +22,8 @@ pub(crate) enum Notice {
     Presence,
     /// For one person's eyes.
     Whisper { to: UserId, message: Value },
+    /// A session of this person ended: who still may, connects again.
+    SessionEnded(UserId),
     /// Tests shake the connections.
     Shake(Shake),
 }

@@ -9,7 +9,7 @@ use axum::{
     extract::{Path, Request, State},
     response::Redirect,
 };
-use butler_protocol::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, Complexity, MessageTs, RequestId, Usd};
 use serde::Deserialize;
 
 use super::{Turned, state::Filled, visitor};
@@ -21,7 +21,7 @@ use crate::{
         message_form,
         person_actions::{self, MessageForm},
     },
-    workspace::{ephemeral, message, react},
+    workspace::{decide::edited::PlanEdit, ephemeral, message, react},
 };
 
 type Sent = Result<Redirect, Turned>;
@@ -67,6 +67,65 @@ pub(super) async fn press(
         &channel,
         filled.root.as_ref().unwrap_or(&found.root),
     ))
+}
+
+/// A plan as its form sends it: lists are lines.
+#[derive(Deserialize)]
+pub(super) struct EditedPlan {
+    ts: MessageTs,
+    root: MessageTs,
+    request: RequestId,
+    steps: String,
+    #[serde(default)]
+    criteria: String,
+    #[serde(default)]
+    files: String,
+    complexity: Complexity,
+    #[serde(default)]
+    cap: String,
+}
+
+/// Approves a plan as it was changed on its card.
+pub(super) async fn plan(
+    State(app): State<Arc<App>>,
+    somebody: Result<Somebody, Refused>,
+    Path(channel): Path<ChannelId>,
+    Form(form): Form<EditedPlan>,
+) -> Sent {
+    let person = visitor(somebody)?;
+    let lines = |text: &str| text.lines().map(str::to_owned).collect();
+    let cap = match form.cap.trim() {
+        "" => None,
+        text => Some(dollars(text).ok_or(Trouble::Refused(Refusal::InvalidAmount))?),
+    };
+    let edit = PlanEdit {
+        steps: lines(&form.steps),
+        criteria: lines(&form.criteria),
+        files: lines(&form.files),
+        complexity: form.complexity,
+        cap,
+    };
+    let place = (channel.clone(), form.ts);
+    person_actions::approve_edited(&app, person, place, form.request, edit).await?;
+    Ok(back_to(&channel, &form.root))
+}
+
+/// An amount as people type it.
+fn dollars(text: &str) -> Option<Usd> {
+    let (whole, cents) = text.split_once(['.', ',']).unwrap_or((text, ""));
+    let cents = match cents.len() {
+        0 => 0,
+        1 => cents.parse::<i64>().ok()? * 10,
+        2 => cents.parse().ok()?,
+        _ => return None,
+    };
+    let whole: i64 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
+    let all = whole.checked_mul(100)?.checked_add(cents)?;
+    (whole >= 0 && cents >= 0 && all < 10_000_000).then(|| Usd::from_cents(all))
 }
 
 #[derive(Deserialize)]

@@ -23,6 +23,7 @@ pub(super) enum Here<'a> {
     Servers,
     Memory,
     Cost,
+    People,
 }
 
 impl Here<'_> {
@@ -36,6 +37,7 @@ impl Here<'_> {
             Here::Servers => "/servers".to_owned(),
             Here::Memory => "/memory".to_owned(),
             Here::Cost => "/cost".to_owned(),
+            Here::People => "/people".to_owned(),
         }
     }
 }
@@ -150,6 +152,7 @@ pub(super) fn nav(at: &str, around: &Around) -> Markup {
                 @if around.has_servers { (entry("/servers", "Tool servers", 0, "")) }
                 (entry("/memory", "Memory", 0, ""))
                 (entry("/cost", "Cost", 0, ""))
+                (entry("/people", "People", 0, ""))
                 // On a phone there is no room for the field.
                 li.narrow-only { a href="/search" aria-current=[(at == "/search").then_some("page")] { "Search" } }
             }
@@ -175,6 +178,7 @@ fn keys() -> Markup {
         ("g b", "go to the board"),
         ("g a", "go to the agents"),
         ("g m", "go to the money"),
+        ("g p", "go to the people"),
         ("?", "these keys"),
     ];
     html! {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use butler_protocol::{ChannelId, ThreadId};
+use butler_protocol::{ChannelId, DecisionView, ThreadId};
 use serde_json::Value;
 
 use super::layout::Around;
@@ -25,7 +25,11 @@ use crate::{
         overview::{self, Window},
         reads,
     },
-    workspace::{channels, decide::Rules, ephemeral, files, read},
+    workspace::{
+        access, channels,
+        decide::{Rules, edited},
+        ephemeral, files, read,
+    },
 };
 
 /// Longer text files are only linked.
@@ -153,7 +157,20 @@ pub(super) async fn thread(
                 let root = Some(&view.thread.root);
                 ephemeral::of(db, &view.thread.channel, root, &reader.person.id)?
             };
+            let may = |card: &&DecisionView| {
+                access::check(
+                    db,
+                    &reader.rules,
+                    &channel.repo,
+                    &card.asked,
+                    &reader.person,
+                )
+                .is_ok()
+            };
+            let decidable: Vec<_> = view.decisions.iter().filter(may).cloned().collect();
+            let plans = edited::open_plans(db, &channel.repo, &decidable)?;
             Ok(ThreadPage {
+                plans,
                 names: reader.names(db)?,
                 snippets: snippets(db, &view.messages)?,
                 around: reader.around(db, Some(&channel.repo))?,

@@ -8,5 +8,6 @@ pub(crate) mod elements;
 pub(crate) mod emoji;
 pub(crate) mod message;
 pub(crate) mod plan;
+pub(crate) mod plan_form;
 pub(crate) mod rich;
 pub(crate) mod text;

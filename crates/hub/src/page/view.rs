@@ -9,6 +9,7 @@ pub(crate) mod login;
 pub(crate) mod memory;
 pub(crate) mod needs;
 pub(crate) mod overviews;
+pub(crate) mod people;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod servers;

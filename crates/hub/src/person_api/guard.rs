@@ -15,6 +15,7 @@ use crate::{
     error::{Refusal, Refused},
     hub::app::App,
     identity::{Identity, Person, tokens},
+    store::db::Db,
     web_api,
 };
 
@@ -137,6 +138,36 @@ pub(crate) fn cookie(headers: &HeaderMap) -> Option<String> {
     })
 }
 
+/// A browser as people would name it, from what it says of itself.
+pub(crate) fn browser_name(agent: &str) -> String {
+    // The more particular first: each claims to be the ones after it as well.
+    const BROWSERS: [(&str, &str); 5] = [
+        ("Edg/", "Edge"),
+        ("Firefox/", "Firefox"),
+        ("OPR/", "Opera"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+    ];
+    const SYSTEMS: [(&str, &str); 6] = [
+        ("Android", "Android"),
+        ("iPhone", "iPhone"),
+        ("iPad", "iPad"),
+        ("Windows", "Windows"),
+        ("Mac OS", "macOS"),
+        ("Linux", "Linux"),
+    ];
+    let found = |list: &[(&str, &'static str)]| {
+        list.iter()
+            .find(|(mark, _)| agent.contains(mark))
+            .map(|(_, name)| *name)
+    };
+    match (found(&BROWSERS), found(&SYSTEMS)) {
+        (Some(browser), Some(system)) => format!("{browser} on {system}"),
+        (Some(name), None) | (None, Some(name)) => name.to_owned(),
+        (None, None) => agent.chars().take(40).collect(),
+    }
+}
+
 /// Whether a form was sent by our own page; for login, which has no session yet.
 pub(crate) fn own_form(headers: &HeaderMap) -> bool {
     from_our_page(headers)
@@ -149,27 +180,34 @@ impl FromRequestParts<Arc<App>> for Somebody {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refused> {
-        if let Some(token) = web_api::bearer(&parts.headers) {
-            return match app.identify(&token).await? {
-                Some(Identity::Person(person)) => Ok(Self(person)),
-                Some(_) => Err(Refused(Refusal::NotAPerson)),
-                None => Err(Refused(Refusal::InvalidAuth)),
-            };
-        }
-        let Some(session) = cookie(&parts.headers) else {
-            return Err(Refused(Refusal::NotAuthed));
-        };
         let reads = matches!(parts.method, Method::GET | Method::HEAD);
-        if !reads && !from_our_page(&parts.headers) {
-            return Err(Refused(Refusal::ForeignOrigin));
-        }
-        let host = host_of(&parts.headers);
-        let person = app
-            .store
-            .read(move |db| tokens::of_session(db, &session, &host))
-            .await?;
-        person.map(Self).ok_or(Refused(Refusal::InvalidAuth))
+        caller(app, &parts.headers, reads).await.map(Self)
     }
+}
+
+async fn caller(app: &App, headers: &HeaderMap, reads: bool) -> Result<Person, Refused> {
+    if let Some(token) = web_api::bearer(headers) {
+        return match app.identify(&token).await? {
+            Some(Identity::Person(person)) => Ok(person),
+            Some(_) => Err(Refused(Refusal::NotAPerson)),
+            None => Err(Refused(Refusal::InvalidAuth)),
+        };
+    }
+    let Some(session) = cookie(headers) else {
+        return Err(Refused(Refusal::NotAuthed));
+    };
+    if !reads && !from_our_page(headers) {
+        return Err(Refused(Refusal::ForeignOrigin));
+    }
+    let host = host_of(headers);
+    let look = move |db: &Db| tokens::of_session(db, &session, &host);
+    let person = app.store.read(look).await?;
+    person.ok_or(Refused(Refusal::InvalidAuth))
+}
+
+/// Whether whoever sent these headers may still look.
+pub(crate) async fn is_in(app: &App, headers: &HeaderMap) -> bool {
+    caller(app, headers, true).await.is_ok()
 }
 
 #[cfg(test)]

@@ -1,10 +1,18 @@
 //! Server-sent events of what is broadcast inside the hub. The connection that reads
 //! them drives them: no task outlives its reader.
 
-use axum::response::sse::Event as SseEvent;
+use std::{sync::Arc, time::Duration};
+
+use axum::{http::HeaderMap, response::sse::Event as SseEvent};
+use butler_protocol::UserId;
 use futures_util::Stream;
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::{
+    sync::broadcast::{self, error::RecvError},
+    time::{MissedTickBehavior, interval},
+};
 use tokio_util::sync::CancellationToken;
+
+use crate::{hub::app::App, log::notice::Notice, person_api::guard};
 
 /// What is said from now on and concerns this reader, until the hub stops or the
 /// reader goes. One that is too slow is told to look at everything again.
@@ -34,4 +42,27 @@ pub(crate) fn heard<T: Clone + Send + 'static>(
             }
         },
     )
+}
+
+/// How often a listener is asked for their way in: it may have been closed by another
+/// process, or have run out.
+const STILL_IN: Duration = Duration::from_secs(20);
+
+/// Returns when the caller may no longer listen, or a session of theirs ended: who still
+/// may, connects again.
+pub(crate) async fn session_ended(app: Arc<App>, headers: HeaderMap, person: UserId) {
+    let mut news = app.notices.subscribe();
+    let mut beat = interval(STILL_IN);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    beat.tick().await;
+    loop {
+        tokio::select! {
+            one = news.recv() => match one.as_deref() {
+                Ok(Notice::SessionEnded(user)) if *user == person => return,
+                Err(RecvError::Closed) => return,
+                _ => {}
+            },
+            _ = beat.tick() => if !guard::is_in(&app, &headers).await { return },
+        }
+    }
 }

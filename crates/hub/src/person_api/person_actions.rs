@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use butler_policy::is_stop;
 use butler_protocol::{
-    ActionId, ChannelId, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
+    ActionId, ChannelId, Choice, Decision, MessageTs, PersonAct, RequestId, StampKind, ThreadId,
+    UserId, mentions,
 };
 use butler_slack::{EnvelopeKind, mrkdwn};
 use serde_json::{Map, Value, json};
@@ -21,8 +22,11 @@ use crate::{
     log::{self, Happening},
     store::tx::Tx,
     workspace::{
-        channels,
-        decide::{self, Click, Pressed, Rules, Thumb},
+        access, channels,
+        decide::{
+            self, Click, Pressed, Rules, Thumb,
+            edited::{self, PlanEdit},
+        },
         files,
         message::{self, Author, Draft},
         react::{self, Reactor},
@@ -99,7 +103,7 @@ pub(crate) async fn say(
             };
             if draft.stamp == StampKind::Message
                 && !form.only_words
-                && let Some(act) = thread_actions::meant(tx.db(), &words)?
+                && let Some(act) = thread_actions::meant(tx, &rules, &words)?
             {
                 draft.stamp = StampKind::Act;
                 draft.reference = Some(act.to_string());
@@ -226,6 +230,9 @@ const FIELDS: [&str; 9] = [
     "selected_time",
 ];
 
+/// How the buttons of an agent begin that act on the thread.
+const ACT: &str = "cb-act-";
+
 /// A person uses a button or another element. On one of our cards this is a
 /// decision; on anything else the agents of the channel are told.
 pub(crate) async fn press(
@@ -261,6 +268,29 @@ pub(crate) async fn press(
         .await
 }
 
+/// A person approves a plan as they changed it on its card.
+pub(crate) async fn approve_edited(
+    app: &Arc<App>,
+    person: Person,
+    (channel, ts): (ChannelId, MessageTs),
+    request: RequestId,
+    edit: PlanEdit,
+) -> Result<Decision, Trouble> {
+    only_here(app)?;
+    let (rules, redactor) = (app.rules.clone(), app.redactor.clone());
+    let click = Click {
+        channel,
+        message: ts,
+        action: ActionId {
+            request,
+            choice: Choice::Approve,
+        },
+    };
+    app.store
+        .write(move |tx| edited::approve(tx, (&rules, &redactor), &person, &click, &edit))
+        .await
+}
+
 pub(crate) fn press_other(
     tx: &mut Tx<'_>,
     rules: &Rules,
@@ -274,6 +304,11 @@ pub(crate) fn press_other(
     };
     if target.role.is_none() {
         return refuse(Refusal::UnknownAction);
+    }
+    if let Some(act) = press.action_id.strip_prefix(ACT)
+        && let Ok(act) = act.parse::<PersonAct>()
+    {
+        access::may(tx.db(), rules, person, act.right())?;
     }
     let state = press.state.clone();
     let Some(element) = pressed_element(&target.body["blocks"], press) else {

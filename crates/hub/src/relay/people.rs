@@ -5,10 +5,12 @@ use std::sync::PoisonError;
 use butler_protocol::UserId;
 use rusqlite::params;
 use serde_json::{Value, json};
+use tracing::{error, warn};
 
 use super::Relay;
 use crate::{
     error::{Refusal, Trouble},
+    hub::app::App,
     identity::{Person, person_by_id},
     store::{Store, db::Db},
 };
@@ -44,6 +46,48 @@ impl Relay {
         people.insert(user.clone(), person.clone());
         Ok(person)
     }
+}
+
+/// Asks Slack who is in the groups to which the machine's config gives rights. What
+/// cannot be asked stays as it was.
+pub(super) async fn refresh_groups(app: &App, relay: &Relay) {
+    for name in app.rules.people.keys().filter(|key| key.starts_with('S')) {
+        let args = json!({"usergroup": name});
+        let answer = match relay
+            .upstream
+            .once("usergroups.users.list", None, &args)
+            .await
+        {
+            Ok(answer) => answer.body,
+            Err(error) => {
+                warn!(group = name, %error, "the members of a group that has rights here are \
+                    not known; the app needs the scope usergroups:read");
+                continue;
+            }
+        };
+        let users = answer["users"].as_array().into_iter().flatten();
+        let users: Vec<String> = users
+            .filter_map(|user| user.as_str().map(str::to_owned))
+            .collect();
+        let name = name.clone();
+        if let Err(trouble) = app
+            .store
+            .write(move |tx| keep_group(tx.db(), &name, &users))
+            .await
+        {
+            error!(%trouble, "the members of a group cannot be kept");
+        }
+    }
+}
+
+fn keep_group(db: &Db, name: &str, users: &[String]) -> Result<(), Trouble> {
+    db.execute("DELETE FROM group_members WHERE name = ?1", [name])?;
+    let mut add =
+        db.prepare_cached("INSERT OR IGNORE INTO group_members (name, user) VALUES (?1, ?2)")?;
+    for user in users {
+        add.execute(params![name, user])?;
+    }
+    Ok(())
 }
 
 fn name_of(user: &Value, id: &UserId) -> String {

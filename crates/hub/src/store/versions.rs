@@ -15,6 +15,7 @@ const STEPS: &[&str] = &[
     include_str!("schema/0004_needs.sql"),
     include_str!("schema/0005_bot_authors.sql"),
     include_str!("schema/0006_memory.sql"),
+    include_str!("schema/0007_people.sql"),
 ];
 
 /// The version that this build writes.

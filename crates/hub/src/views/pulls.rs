@@ -6,8 +6,7 @@ use butler_protocol::{
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
-use crate::error::Trouble;
-use crate::store::db::Db;
+use crate::{error::Trouble, identity::audit, store::db::Db};
 
 /// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,6 +28,10 @@ pub(crate) struct Pull {
 /// Writes the newest word down. What was merged stays merged.
 pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> {
     fault("hub.before-pull");
+    let number = i64::try_from(news.number.0).unwrap_or(i64::MAX);
+    let was_merged = db
+        .prepare_cached("SELECT 1 FROM pulls WHERE repo = ?1 AND number = ?2 AND state = 'merged'")?
+        .exists(params![repo, number])?;
     db.prepare_cached(
         "INSERT INTO pulls (repo, number, channel, root, title, body, branch, head, state, diff, at_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, coalesce(?7, ''), ?8, ?9, ?10, ?11)
@@ -39,7 +42,7 @@ pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> 
     )?
     .execute(params![
         repo,
-        i64::try_from(news.number.0).unwrap_or(i64::MAX),
+        number,
         news.thread.channel.as_str(),
         news.thread.root.as_str(),
         news.title,
@@ -50,6 +53,9 @@ pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> 
         news.diff,
         db.now_ms()
     ])?;
+    if news.state == PullStatus::Merged && !was_merged {
+        audit::merged(db, repo, news)?;
+    }
     fault("hub.after-pull");
     Ok(())
 }

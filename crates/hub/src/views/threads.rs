@@ -43,7 +43,9 @@ const MOST_PLANS: i64 = 1000;
 /// its thread was merged, and what that cost.
 pub(crate) fn plans(db: &Db, repo: &str) -> Result<Vec<PlanSummary>, Trouble> {
     let mut statement = db.prepare_cached(
-        "SELECT c.channel, c.root, c.choice, b.bytes,
+        "SELECT c.channel, c.root, c.choice,
+           CASE WHEN c.edited IS NULL THEN b.bytes
+             ELSE CAST(json_object('subject', json_object('plan', json(c.edited))) AS BLOB) END,
            (SELECT coalesce(sum(coalesce(r.cost, r.amount)), 0) FROM reservations r
             WHERE r.channel = c.channel AND r.root = c.root),
            EXISTS (SELECT 1 FROM cards m WHERE m.repo = c.repo AND m.channel = c.channel

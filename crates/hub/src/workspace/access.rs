@@ -1,7 +1,7 @@
-//! Who may decide. The same rule for every kind of card and every way to answer
-//! one: button, thumb, words, page, script. Who may not is told so.
+//! Who may do what. The same rule for every kind of card and every way to answer
+//! one: button, thumb, words, page, script, Slack. Who may not is told so.
 
-use butler_protocol::{DecisionKind, DecisionRequest, Role, ThreadId, UserId};
+use butler_protocol::{DecisionKind, DecisionRequest, Right, Role, Standing, ThreadId, UserId};
 use rusqlite::{OptionalExtension, params};
 use serde::Deserialize;
 
@@ -13,13 +13,64 @@ use super::{
 use crate::{
     agent_api,
     error::{Refusal, Trouble, refuse},
-    identity::Person,
+    identity::{Person, people},
     store::{db::Db, tx::Tx},
 };
 
-/// Refuses who may not decide about this card. Approvers decide everything;
-/// commands, merges and runs, which may merge, nobody else, where there are approvers. The rest is for
-/// the people whom the repo's team listens to.
+/// How far a person's rights go: what the machine's config says of them, or the
+/// invitation, or a group, or what is said of everybody else. Nothing when nobody
+/// said anything about anybody.
+pub(crate) fn standing(
+    db: &Db,
+    rules: &Rules,
+    person: &Person,
+) -> Result<Option<Standing>, Trouble> {
+    if !rules.in_slack && people::is_owner(&person.id) {
+        return Ok(Some(Standing::Admin));
+    }
+    let given = match rules.people.get(person.id.as_str()) {
+        Some(standing) => Some(*standing),
+        None => match people::standing(db, &person.id)? {
+            None => of_groups(db, rules, &person.id)?,
+            invited => invited,
+        },
+    };
+    let others = rules.people.get("*").copied();
+    let unnamed = (!rules.people.is_empty()).then_some(Standing::Guest);
+    let standing = given.or(others).or(unnamed);
+    let approves = rules.approvers.contains(&person.id);
+    Ok(standing.max(approves.then_some(Standing::Maintainer)))
+}
+
+/// The most that a group gives its members.
+fn of_groups(db: &Db, rules: &Rules, user: &UserId) -> Result<Option<Standing>, Trouble> {
+    let mut statement = db.prepare_cached("SELECT name FROM group_members WHERE user = ?1")?;
+    let names = statement.query_map([user.as_str()], |row| row.get::<_, String>(0))?;
+    let mut most = None;
+    for name in names {
+        most = most.max(rules.people.get(&name?).copied());
+    }
+    Ok(most)
+}
+
+/// Refuses who has not this right. Where nobody said anything about people, everybody
+/// may do everything but administer.
+pub(crate) fn may(db: &Db, rules: &Rules, person: &Person, right: Right) -> Result<(), Trouble> {
+    let allowed = match standing(db, rules, person)? {
+        Some(standing) => standing.may(right),
+        None => right < Right::Administer,
+    };
+    match (allowed, right) {
+        (true, _) => Ok(()),
+        (false, Right::Administer) => refuse(Refusal::NoRight),
+        (false, _) => refuse(Refusal::NotAnApprover),
+    }
+}
+
+/// Refuses who may not decide about this card. Who was given the right decides.
+/// Of the others, where nobody was given anything, approvers decide everything;
+/// commands, merges and runs, which may merge, nobody else, where there are approvers.
+/// The rest is for the people whom the repo's team listens to.
 pub(crate) fn check(
     db: &Db,
     rules: &Rules,
@@ -28,8 +79,17 @@ pub(crate) fn check(
     person: &Person,
 ) -> Result<(), Trouble> {
     let approvers = &rules.approvers;
+    // Who owns the machine may have left the deciding to others, on purpose.
+    let left_to_others = !approvers.is_empty() && people::is_owner(&person.id);
+    let standing = standing(db, rules, person)?.filter(|_| !left_to_others);
     if approvers.contains(&person.id) {
         return Ok(());
+    }
+    if let Some(standing) = standing {
+        if standing.may(asked.kind.right()) {
+            return Ok(());
+        }
+        return refuse(Refusal::NotAnApprover);
     }
     let grave = matches!(
         asked.kind,

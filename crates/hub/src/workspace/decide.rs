@@ -1,9 +1,13 @@
 //! Decisions: what was asked, and what a person decided. Only the hub writes
 //! them, only from a person's own hand, and only once.
 
+pub(crate) mod edited;
+
+use std::collections::BTreeMap;
+
 use butler_protocol::{
     ActionId, ChannelId, Choice, Decision, DecisionKind, DecisionRequest, DecisionView, MessageTs,
-    RequestId, Role, StampKind, ThreadId, UserId, fault,
+    Plan, RequestId, Role, StampKind, Standing, ThreadId, UserId, fault,
 };
 use butler_slack::EnvelopeKind;
 use rusqlite::{OptionalExtension, Row, params};
@@ -15,7 +19,7 @@ use crate::{
     budget::{self, Caps},
     error::{Refusal, Trouble, refuse},
     identity::{
-        Person,
+        Person, audit,
         names::{APP, TEAM},
     },
     log::{self, Happening},
@@ -37,6 +41,8 @@ pub(crate) struct Click {
 pub(crate) struct Rules {
     /// Who may decide about what cannot be undone; empty means whoever may ask.
     pub(crate) approvers: Vec<UserId>,
+    /// The rights of people and groups, by Slack's ids; `*` is everybody else.
+    pub(crate) people: BTreeMap<String, Standing>,
     pub(crate) caps: Caps,
     /// How agents reach us, for the `response_url` of a click.
     pub(crate) base: String,
@@ -80,7 +86,7 @@ pub(crate) fn decide_in(
     let decision = Decision {
         request: asked.request,
         kind: asked.kind,
-        sha256: asked.sha256,
+        sha256: view.edited.map_or(asked.sha256, |plan| plan.sha256()),
         thread: asked.thread,
         choice: click.action.choice,
         person: person.id.clone(),
@@ -103,6 +109,7 @@ pub(crate) fn decide_in(
             decision.at_ms,
             run.map(RequestId::as_str)
         ])?;
+    audit::decided(tx.db(), person, &decision)?;
     fault("hub.after-decision");
     runs::started(tx, &repo, &decision)?;
     if decision.choice == Choice::Raise {
@@ -299,8 +306,7 @@ pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Vec<DecisionView>,
     Ok(found)
 }
 
-const COLUMNS: &str =
-    "request, kind, sha256, channel, root, message, from_role, choice, person, decided_ms, run";
+const COLUMNS: &str = "request, kind, sha256, channel, root, message, from_role, choice, person, decided_ms, run, edited";
 
 /// A row as JSON fields, which the shared types read back.
 fn read_row(row: &Row<'_>) -> rusqlite::Result<Value> {
@@ -313,17 +319,30 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<Value> {
         "person": row.get::<_, Option<String>>(8)?,
         "at_ms": row.get::<_, Option<i64>>(9)?,
         "run": row.get::<_, Option<String>>(10)?,
+        "edited": row.get::<_, Option<String>>(11)?,
     }))
 }
 
-fn read_view(row: Value) -> Result<DecisionView, serde_json::Error> {
+fn read_view(mut row: Value) -> Result<DecisionView, serde_json::Error> {
     let asked = DecisionRequest::deserialize(&row)?;
+    let edited: Option<Box<Plan>> = match row["edited"].as_str() {
+        Some(plan) => Some(serde_json::from_str(plan)?),
+        None => None,
+    };
+    // What was changed on the card is what was decided about.
+    if let Some(plan) = &edited {
+        row["sha256"] = json!(plan.sha256());
+    }
     let decided = if row["choice"].is_null() {
         None
     } else {
         Some(Decision::deserialize(row)?)
     };
-    Ok(DecisionView { asked, decided })
+    Ok(DecisionView {
+        asked,
+        decided,
+        edited,
+    })
 }
 
 /// What a person's words or thumb say about an open card, where that is

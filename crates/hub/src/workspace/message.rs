@@ -7,7 +7,10 @@ use serde_json::{Map, Value, json};
 use super::channels;
 use crate::{
     error::{Refusal, Trouble, refuse},
-    identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
+    identity::{
+        audit,
+        names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
+    },
     log::{self, Happening},
     store::{db::Db, tx::Tx},
 };
@@ -129,6 +132,10 @@ pub(crate) fn record(
             logged.from.map(Role::as_str),
             logged.body.to_string()
         ])?;
+    if logged.from.is_none() && *ts == logged.thread.root {
+        let text = logged.body["text"].as_str().unwrap_or_default();
+        audit::asked(tx.db(), author, &logged.thread, text)?;
+    }
     fault("hub.after-message");
     logged.body["channel"] = json!(channel);
     logged.body["channel_type"] = json!(channels::channel_type(tx.db(), channel));

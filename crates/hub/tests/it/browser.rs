@@ -233,3 +233,54 @@ async fn people_work_on_the_page_at_both_sizes() {
         assert_eq!(values["reason"]["why"]["value"], "because");
     }
 }
+
+/// A thread with a card for each size.
+async fn with_cards(world: &World) -> MessageTs {
+    let root = world.say("a plan, please", None).await;
+    for size in ["desktop", "phone"] {
+        let mut post = world.post("", Some(&root), &format!("card-{size}"));
+        let plan = subject(DecisionKind::Plan, &format!("Plan at {size}"));
+        let id = format!("plan{size}");
+        card(&world.control(Role::Pm), &mut post, &id, &plan).await;
+        world.web(Role::Pm).post(&post).await.unwrap();
+    }
+    root
+}
+
+#[tokio::test]
+async fn people_with_different_rights_share_the_page() {
+    let Some(dir) = driver() else { return };
+    let world = World::start().await;
+    let root = with_cards(&world).await;
+    for size in ["desktop", "phone"] {
+        let more = [
+            ("CHANNEL", world.channel().to_string()),
+            ("ROOT", root.to_string()),
+        ];
+        play(&dir, &world, "people.mjs", size, &more).await;
+        let request = RequestId::new(format!("plan{size}"));
+        let decision = world.control(Role::Pm).decision(&request).await.unwrap();
+        let people = Tokens::open(world.dir.path()).unwrap().people().unwrap();
+        let abe = people.iter().find(|one| one.name == format!("abe-{size}"));
+        assert_eq!(decision.decided.unwrap().person.as_str(), abe.unwrap().id);
+    }
+}
+
+#[tokio::test]
+async fn a_plan_is_changed_on_its_card() {
+    let Some(dir) = driver() else { return };
+    let world = World::start().await;
+    let root = with_cards(&world).await;
+    for size in ["desktop", "phone"] {
+        let more = [
+            ("CHANNEL", world.channel().to_string()),
+            ("ROOT", root.to_string()),
+        ];
+        play(&dir, &world, "plan.mjs", size, &more).await;
+        let request = RequestId::new(format!("plan{size}"));
+        let view = world.control(Role::Pm).decision(&request).await.unwrap();
+        let plan = view.edited.unwrap();
+        assert_eq!(plan.steps[1].text, format!("and test it at {size}"));
+        assert_eq!(view.decided.unwrap().sha256, plan.sha256());
+    }
+}

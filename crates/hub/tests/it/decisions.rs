@@ -442,3 +442,83 @@ async fn another_hash_than_the_cards_decides_nothing_and_neither_do_words_that_a
     assert_eq!(status, 200, "{answer}");
     assert!(control.decision(&request).await.unwrap().decided.is_some());
 }
+
+fn edit(world: &World, ts: &MessageTs, id: &str, step: &str) -> Value {
+    json!({"channel": world.channel(), "ts": ts, "request": id, "steps": ["do it", step],
+        "criteria": ["it works"], "files": ["src/a.rs"], "complexity": "complex"})
+}
+
+/// A plan that is changed on its card: the changed one is drawn, hashed and decided.
+#[tokio::test]
+async fn a_plan_is_changed_in_place_and_the_decision_is_about_that() {
+    let world = World::with_approvers(|ana, _| vec![ana.user.clone()]).await;
+    let root = world.say("build it", None).await;
+    let card = ask(&world, &root, "plan01", DecisionKind::Plan, "a").await;
+    let control = world.control(Role::Pm);
+    let request = RequestId::new("plan01");
+    let before = control.decision(&request).await.unwrap();
+    // Not by everybody, not with a secret, not empty, and not what is no plan.
+    let changed = edit(&world, &card.ts, "plan01", "and test it");
+    let (status, _) = world.person(&world.ben, "v1/plans/approve", &changed).await;
+    assert_eq!(status, 403);
+    let told = edit(&world, &card.ts, "plan01", &crate::world::secret());
+    let (_, answer) = world.person(&world.ana, "v1/plans/approve", &told).await;
+    assert_eq!(answer["error"], "card_would_be_redacted");
+    let mut empty = changed.clone();
+    empty["steps"] = json!([" "]);
+    let (_, answer) = world.person(&world.ana, "v1/plans/approve", &empty).await;
+    assert_eq!(answer["error"], "no_text");
+    let other = ask(&world, &root, "cmd001", DecisionKind::Command, "rm x").await;
+    let wrong = edit(&world, &other.ts, "cmd001", "x");
+    let (_, answer) = world.person(&world.ana, "v1/plans/approve", &wrong).await;
+    assert_eq!(answer["error"], "invalid_choice");
+    let mut elsewhere = changed.clone();
+    elsewhere["ts"] = json!(other.ts);
+    let (_, answer) = world
+        .person(&world.ana, "v1/plans/approve", &elsewhere)
+        .await;
+    assert_eq!(answer["error"], "not_the_card");
+    assert_eq!(control.decision(&request).await.unwrap(), before);
+
+    let mut with_cap = changed.clone();
+    with_cap["cap"] = json!(butler_protocol::Usd::from_cents(250));
+    let (status, answer) = world
+        .person(&world.ana, "v1/plans/approve", &with_cap)
+        .await;
+    assert_eq!(status, 200, "{answer}");
+    let view = control.decision(&request).await.unwrap();
+    let plan = view.edited.unwrap();
+    let decided = view.decided.unwrap();
+    assert_eq!(decided.sha256, plan.sha256());
+    assert_ne!(decided.sha256, view.asked.sha256);
+    assert_eq!(
+        view.asked.sha256, before.asked.sha256,
+        "what was asked stays"
+    );
+    assert_eq!(plan.steps[1].text, "and test it");
+    assert_eq!(plan.title, "a", "what was not changed is the agent's");
+    // The card shows what was approved, and by whom it was changed.
+    let thread = world
+        .get(
+            &world.ana,
+            &format!("v1/threads/{}/{root}", world.channel()),
+        )
+        .await;
+    let messages = thread["messages"].as_array().unwrap();
+    let shown = messages
+        .iter()
+        .find(|one| one["ts"] == json!(card.ts))
+        .unwrap();
+    let shown = shown["blocks"].to_string();
+    for words in ["and test it", "it works", "src/a.rs", "complex", "ana"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert_eq!(
+        thread["cost"]["cap"],
+        json!(butler_protocol::Usd::from_cents(250)),
+        "{}",
+        thread["cost"]
+    );
+    let (_, answer) = world.person(&world.ana, "v1/plans/approve", &changed).await;
+    assert_eq!(answer["error"], "already_decided");
+}

@@ -21,6 +21,7 @@ mod relay;
 mod relay_kills;
 mod relay_people;
 mod relay_storm;
+mod rights;
 mod runs;
 mod sdk;
 mod sessions;

@@ -66,6 +66,22 @@ impl<'a> Browser<'a> {
         }
     }
 
+    /// Somebody who was sent a link.
+    pub(crate) async fn enter(world: &'a World, code: &str) -> Self {
+        let entered = world
+            .http
+            .post(world.base.join("login").unwrap())
+            .header(header::ORIGIN, origin(world))
+            .form(&[("code", code)]);
+        let entered = entered.send().await.unwrap();
+        assert_eq!(entered.status(), StatusCode::SEE_OTHER);
+        let cookie = entered.headers()[header::SET_COOKIE].to_str().unwrap();
+        Self {
+            world,
+            cookie: cookie.split(';').next().unwrap().to_owned(),
+        }
+    }
+
     pub(crate) async fn get(&self, path: &str) -> String {
         let (status, text) = self.look(path).await;
         assert_eq!(status, StatusCode::OK, "{path}");

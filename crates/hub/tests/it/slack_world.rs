@@ -26,6 +26,7 @@ pub(crate) struct SlackWorld {
     pub ana: String,
     pub ben: String,
     pub approvers: Vec<UserId>,
+    pub people: std::collections::BTreeMap<String, butler_protocol::Standing>,
     pub bots: Vec<String>,
     pub pace: Pace,
     running: Option<(Hub, CancellationToken)>,
@@ -77,6 +78,7 @@ impl SlackWorld {
             ana,
             ben,
             approvers: Vec::new(),
+            people: std::collections::BTreeMap::new(),
             bots: Vec::new(),
             pace: quick(),
             running: None,
@@ -86,6 +88,7 @@ impl SlackWorld {
     pub(crate) fn config(&self, dir: &Path, listen: SocketAddr) -> HubConfig {
         let mut config = world::config(dir, listen);
         config.approvers.clone_from(&self.approvers);
+        config.people.clone_from(&self.people);
         let (bot, app) = (self.slack.bot_token(), self.slack.app_token());
         let mut relay = relay_config((&self.slack.base(), &bot, &app), self.pace);
         relay.channels[0].bots.clone_from(&self.bots);

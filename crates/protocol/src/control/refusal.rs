@@ -87,6 +87,7 @@ refusals! {
     UnknownReservation = "unknown_reservation", UseSlack = "use_slack",
     ItemAlreadyStarted = "item_already_started", NoSuchRun = "no_such_run",
     RunBudget = "run_budget", RunNotRunning = "run_not_running",
+    InvalidPerson = "invalid_person", NoRight = "no_right", OwnerStays = "owner_stays",
 }
 
 impl Refusal {
@@ -119,6 +120,12 @@ impl Refusal {
             Refusal::AlreadyDecided => "Somebody decided about this card before.",
             Refusal::NotAnApprover => "You are not among the people who may approve this.",
             Refusal::NotAllowed => "You are not among the people whom this team listens to.",
+            Refusal::NoRight => "Only an administrator of this workspace may do that.",
+            Refusal::OwnerStays => "The owner of this machine keeps all rights.",
+            Refusal::UserNotFound => "There is nobody of that name.",
+            Refusal::InvalidPerson => {
+                "A name has up to 40 letters, digits, dots, dashes and spaces, and belongs to nobody else."
+            }
             Refusal::NotTheCard | Refusal::UnknownRequest | Refusal::UnknownAction => {
                 "This button is not valid here."
             }

@@ -225,7 +225,7 @@ pub struct Task {
 }
 
 /// A plan that a person can approve. Its hash is what the approval binds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// One line.
     pub title: String,

@@ -91,7 +91,11 @@ impl Meter {
 fn tier(method: &str) -> Option<usize> {
     Some(match method {
         "apps.connections.open" => 1,
-        "conversations.list" | "conversations.create" | "reactions.remove" | "users.list" => 2,
+        "conversations.list"
+        | "conversations.create"
+        | "reactions.remove"
+        | "users.list"
+        | "usergroups.users.list" => 2,
         "chat.update"
         | "chat.delete"
         | "conversations.history"

@@ -45,6 +45,14 @@ pub(super) fn users(state: &State) -> Answer {
     Ok(json!({"members": all.collect::<Vec<_>>(), "response_metadata": {"next_cursor": ""}}))
 }
 
+pub(super) fn group(state: &State, args: &Args) -> Answer {
+    let members = args.text("usergroup").and_then(|id| state.groups.get(&id));
+    members.map_or_else(
+        || no("no_such_subteam"),
+        |users| Ok(json!({"users": users})),
+    )
+}
+
 fn shown(id: &str, channel: &Channel) -> Value {
     json!({"id": id, "name": channel.name, "is_channel": true, "is_private": channel.private,
         "is_archived": false, "is_member": channel.with_app})

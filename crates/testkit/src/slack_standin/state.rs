@@ -56,6 +56,8 @@ pub(crate) struct State {
     pub(super) scopes: Vec<String>,
     pub(super) channels: BTreeMap<String, Channel>,
     pub(super) people: BTreeMap<String, String>,
+    /// User groups: id, members.
+    pub(super) groups: BTreeMap<String, Vec<String>>,
     pub(super) files: HashMap<String, File>,
     pub(super) responses: Vec<Value>,
     pub(super) ephemerals: Vec<Value>,
@@ -92,6 +94,7 @@ impl State {
             scopes: ALL_SCOPES.map(str::to_owned).to_vec(),
             channels: BTreeMap::new(),
             people: BTreeMap::new(),
+            groups: BTreeMap::new(),
             files: HashMap::new(),
             responses: Vec::new(),
             ephemerals: Vec::new(),

@@ -1,6 +1,6 @@
 // Keys for people who do not like the mouse. Nothing that decides or spends has
 // a key of its own. `?` shows them all.
-const places = { n: () => "/needs", c: () => document.querySelector(".side .channels a")?.href, b: () => "/board", a: () => "/agents", m: () => "/cost" };
+const places = { n: () => "/needs", c: () => document.querySelector(".side .channels a")?.href, b: () => "/board", a: () => "/agents", m: () => "/cost", p: () => "/people" };
 let going = false;
 
 const messages = () => [...document.querySelectorAll(".message")];

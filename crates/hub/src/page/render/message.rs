@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use butler_protocol::{ChannelId, Choice, DecisionView, MessageTs, Role};
+use butler_protocol::{ChannelId, Choice, DecisionView, MessageTs, Plan, RequestId, Role};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::page::render::{
     blocks::{self, Place},
-    code, emoji,
+    code, emoji, plan_form,
     text::{self, Names},
 };
 use crate::{
@@ -26,6 +26,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) decisions: &'a [DecisionView],
     /// Who looks.
     pub(crate) me: &'a Person,
+    /// Plans that wait on cards.
+    pub(crate) plans: &'a [(RequestId, Plan)],
     /// Text of small text files, by file id.
     pub(crate) snippets: &'a HashMap<String, String>,
     /// The channel shows threads; their buttons are inside.
@@ -70,7 +72,12 @@ pub(crate) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
                 }
                 (attachments(message, scene.names))
                 (attached(message, scene.snippets))
-                @if let Some(view) = asked { (verdict(view, scene.names)) }
+                @if let Some(view) = asked {
+                    @if place.open && let Some((request, plan)) = scene.plans.iter().find(|(id, _)| *id == view.asked.request) {
+                        (plan_form::form(scene.channel, (&ts, &root), request, plan))
+                    }
+                    (verdict(view, scene.names))
+                }
                 @if ephemeral {
                     (dismiss(scene.channel, &ts, &root))
                 } @else if scene.here {
@@ -144,7 +151,7 @@ fn verdict(view: &DecisionView, names: &Names) -> Markup {
                 @let (class, sign) = look_of(decided.choice);
                 p.decided.(class) {
                     span.tick aria-hidden="true" { (sign) }
-                    " " (decided.choice.past()) " by " (decided.by(&name(decided.person.as_str()))) " "
+                    " " (decided.choice.past()) @if view.edited.is_some() { ", with changes," } " by " (decided.by(&name(decided.person.as_str()))) " "
                     (time_ms(decided.at_ms))
                 }
             }

@@ -118,6 +118,7 @@ fn merge_card(view: &ChangesView) -> Markup {
         names: &view.names,
         decisions: &view.decisions,
         me: &view.around.person,
+        plans: &[],
         snippets: &std::collections::HashMap::new(),
         in_channel: false,
         here: view.around.slack.is_none(),

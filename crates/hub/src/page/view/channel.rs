@@ -62,6 +62,7 @@ fn list(view: &ChannelView) -> Markup {
         names: &view.names,
         decisions: &[],
         me: &view.around.person,
+        plans: &[],
         snippets: &view.snippets,
         in_channel: true,
         here: view.around.slack.is_none(),

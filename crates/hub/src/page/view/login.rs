@@ -84,9 +84,13 @@ pub(crate) async fn enter(
         Err(trouble) => return crate::page::Turned::from(trouble).into_response(),
     }
     let host = guard::host_of(&headers);
+    let browser = headers
+        .get("user-agent")
+        .and_then(|value| value.to_str().ok());
+    let browser = browser.map(guard::browser_name).unwrap_or_default();
     let entered = app
         .store
-        .write(move |tx| tokens::use_code(tx.db(), code.code.trim(), &host))
+        .write(move |tx| tokens::use_code(tx.db(), code.code.trim(), &host, &browser))
         .await;
     match entered {
         Ok(Some((_, session))) => {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use butler_protocol::{DecisionKind, DecisionView, ThreadId};
+use butler_protocol::{DecisionKind, DecisionView, Plan, RequestId, ThreadId};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -29,6 +29,8 @@ pub(crate) struct ThreadPage {
     pub(crate) names: Names,
     pub(crate) around: Around,
     pub(crate) snippets: HashMap<String, String>,
+    /// Plans that wait on cards, for those who may decide about them.
+    pub(crate) plans: Vec<(RequestId, Plan)>,
     /// True when an older part is shown.
     pub(crate) older: bool,
 }
@@ -192,6 +194,7 @@ fn list(page: &ThreadPage) -> Markup {
         names: &page.names,
         decisions: &page.view.decisions,
         me: &page.around.person,
+        plans: &page.plans,
         snippets: &page.snippets,
         in_channel: false,
         here: page.around.slack.is_none(),

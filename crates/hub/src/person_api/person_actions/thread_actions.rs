@@ -8,9 +8,13 @@ use butler_protocol::{Choice, DecisionKind, DecisionView, PersonAct, ThreadId};
 use super::words::Said;
 use crate::{
     error::Trouble,
-    store::db::Db,
+    store::{db::Db, tx::Tx},
     views::pulls,
-    workspace::{decide, stops},
+    workspace::{
+        access,
+        decide::{self, Rules},
+        stops,
+    },
 };
 
 /// Words that go on after Hold; elsewhere they are for whoever works.
@@ -50,9 +54,31 @@ fn is_held(cards: &[DecisionView]) -> bool {
     last.is_some_and(|decision| decision.choice == Choice::Hold)
 }
 
-/// What this message does to its thread, if it is such a word. Without an open
-/// pull request a word about one is only a word.
-pub(crate) fn meant(db: &Db, said: &Said<'_>) -> Result<Option<PersonAct>, Trouble> {
+/// What this message does to its thread, if it is such a word. Of somebody without the
+/// right to it, it stays a word, and they are told.
+pub(crate) fn meant(
+    tx: &mut Tx<'_>,
+    rules: &Rules,
+    said: &Said<'_>,
+) -> Result<Option<PersonAct>, Trouble> {
+    let Some(act) = read(tx.db(), said)? else {
+        return Ok(None);
+    };
+    match access::may(tx.db(), rules, said.person, act.right()) {
+        Ok(()) => Ok(Some(act)),
+        Err(Trouble::Refused(refusal)) => {
+            if let Some(root) = said.root {
+                let thread = ThreadId::new(said.channel.clone(), root.clone());
+                access::tell(tx, rules, said.person, (&thread, act.role()), refusal)?;
+            }
+            Ok(None)
+        }
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// Without an open pull request a word about one is only a word.
+fn read(db: &Db, said: &Said<'_>) -> Result<Option<PersonAct>, Trouble> {
     // Also where it begins a thread; `add: …` answers proposals.
     if let Some(kept) = Remembered::read(without_mentions(said.text, None)) {
         let answers = match said.root {

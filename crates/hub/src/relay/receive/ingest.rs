@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, error, warn};
 
 use crate::relay::{
-    Relay, channel_requests,
+    Relay, channel_requests, people,
     receive::{backfill, echoes, inbox, interactions, mirror},
     send::redraw,
 };
@@ -25,6 +25,8 @@ use crate::{
 const BEAT: Duration = Duration::from_secs(2);
 /// How long a bare word waits for posts under way; what follows it waits too.
 const LANDING: Duration = Duration::from_secs(5);
+/// How often the members of groups are asked for.
+const GROUPS: Duration = Duration::from_secs(300);
 /// Every so many beats the marks of the mirror are moved.
 const MARK_EVERY: u32 = 10;
 
@@ -42,10 +44,14 @@ async fn work(app: &Arc<App>, relay: &Arc<Relay>) {
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut behind, mut beats) = (false, 0);
+    let mut groups = interval(GROUPS);
+    groups.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             Ok(()) = gaps.changed() => behind = true,
             () = relay.wake.notified() => {}
+            // The first comes at once: who is in a group is known before anybody is heard.
+            _ = groups.tick() => people::refresh_groups(app, relay).await,
             _ = beat.tick() => {
                 beats += 1;
                 if let Err(trouble) = channel_requests::look(app, relay).await {

@@ -166,7 +166,7 @@ pub(crate) fn said(
     };
     logged.stamp = words::kind_of(tx, rules, &words, &us.user)?;
     if logged.stamp == StampKind::Message
-        && let Some(act) = thread_actions::meant(tx.db(), &words)?
+        && let Some(act) = thread_actions::meant(tx, rules, &words)?
     {
         logged.stamp = StampKind::Act;
         logged.reference = Some(act.to_string());

@@ -1,0 +1,250 @@
+//! What people did: who asked, decided, merged, invited. One line each, written in the
+//! transaction that does it; each carries the hash of the one before, so that a line
+//! that was changed, added or taken out later is found.
+//!
+//! Texts are not in it, only where they stand and their hashes: what somebody pasted
+//! by mistake does not spread further.
+
+use butler_protocol::{Decision, PullNews, Sha256Hex, ThreadId};
+use rusqlite::{OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Person, person_by_id};
+use crate::{error::Trouble, store::db::Db};
+
+/// Something that a person did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// Its number; the first is 1, and none is left out.
+    pub seq: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// The person's id.
+    pub person: String,
+    /// The person's name then.
+    pub name: String,
+    /// What: `asked`, `decided`, `merged`, `invited`, `entered`, …
+    pub did: String,
+    /// About what.
+    pub about: Value,
+}
+
+/// An entry in its chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AuditLine {
+    /// What was done.
+    pub entry: AuditEntry,
+    /// The hash of the line before; empty at the first.
+    pub before: String,
+    /// The hash of that hash and this entry.
+    pub hash: String,
+}
+
+/// Where a chain does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} {why}")]
+pub struct Broken {
+    /// Which line, counted from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+fn hash_of(before: &str, entry: &str) -> String {
+    Sha256Hex::of(format!("{before}\n{entry}"))
+        .as_str()
+        .to_owned()
+}
+
+/// Notes what a person did.
+pub(crate) fn note(db: &Db, person: &Person, did: &str, about: Value) -> Result<(), Trouble> {
+    let last: Option<(i64, String)> = db
+        .prepare_cached("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let (last, before) = last.unwrap_or_default();
+    let entry = AuditEntry {
+        seq: last.unsigned_abs() + 1,
+        at_ms: db.now_ms(),
+        person: person.id.as_str().to_owned(),
+        name: person.name.clone(),
+        did: did.to_owned(),
+        about,
+    };
+    let text = serde_json::to_string(&entry)?;
+    db.prepare_cached("INSERT INTO audit (seq, hash, entry) VALUES (?1, ?2, ?3)")?
+        .execute(params![last + 1, hash_of(&before, &text), text])?;
+    Ok(())
+}
+
+/// A person's message began a thread.
+pub(crate) fn asked(db: &Db, author: &str, thread: &ThreadId, text: &str) -> Result<(), Trouble> {
+    let Some(person) = person_by_id(db, author)? else {
+        return Ok(());
+    };
+    let about = json!({"thread": thread, "sha256": Sha256Hex::of(text)});
+    note(db, &person, "asked", about)
+}
+
+/// A person decided about a card.
+pub(crate) fn decided(db: &Db, person: &Person, decision: &Decision) -> Result<(), Trouble> {
+    let about = json!({"request": decision.request, "kind": decision.kind,
+        "choice": decision.choice, "sha256": decision.sha256, "thread": decision.thread,
+        "run": decision.run});
+    note(db, person, "decided", about)
+}
+
+/// A pull request was merged: by whose decision, or outside.
+pub(crate) fn merged(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> {
+    let by: Option<String> = db
+        .prepare_cached(
+            "SELECT person FROM cards WHERE channel = ?1 AND root = ?2 AND kind = 'merge'
+               AND choice = 'merge' ORDER BY decided_ms DESC LIMIT 1",
+        )?
+        .query_row(
+            params![news.thread.channel.as_str(), news.thread.root.as_str()],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let person = match by {
+        Some(id) => person_by_id(db, &id)?,
+        None => None,
+    };
+    let outside = || Person {
+        id: butler_protocol::UserId::new(""),
+        name: "somebody outside".to_owned(),
+    };
+    let about = json!({"repo": repo, "pull": news.number, "head": news.head,
+        "thread": news.thread});
+    note(db, &person.unwrap_or_else(outside), "merged", about)
+}
+
+/// Lines after this one, oldest first.
+pub(crate) fn lines(db: &Db, after: u64, limit: usize) -> Result<Vec<AuditLine>, Trouble> {
+    let mut before: String = db
+        .prepare_cached("SELECT hash FROM audit WHERE seq = ?1")?
+        .query_row([after.cast_signed()], |row| row.get(0))
+        .optional()?
+        .unwrap_or_default();
+    let mut statement =
+        db.prepare_cached("SELECT entry, hash FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = statement.query_map(params![after.cast_signed(), limit], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    })?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (entry, hash) = row?;
+        let line = AuditLine {
+            entry: serde_json::from_str(&entry)?,
+            before: std::mem::replace(&mut before, hash.clone()),
+            hash,
+        };
+        found.push(line);
+    }
+    Ok(found)
+}
+
+/// The newest lines, newest first.
+pub(crate) fn newest(db: &Db, limit: u64) -> Result<Vec<AuditLine>, Trouble> {
+    let last: i64 = db.query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| {
+        row.get(0)
+    })?;
+    let mut found = lines(db, last.unsigned_abs().saturating_sub(limit), usize::MAX)?;
+    found.reverse();
+    Ok(found)
+}
+
+/// Whether a whole chain holds; the hash of its last line, which holds all of it.
+///
+/// # Errors
+/// The first line that does not fit.
+pub fn verify_audit(lines: &[AuditLine]) -> Result<String, Broken> {
+    let mut before = String::new();
+    for (number, line) in (1..).zip(lines) {
+        let broken = |why: &str| Broken {
+            line: number,
+            why: why.to_owned(),
+        };
+        if line.entry.seq != number {
+            return Err(broken(&format!(
+                "says that it is number {}",
+                line.entry.seq
+            )));
+        }
+        if line.before != before {
+            return Err(broken("does not follow the line before"));
+        }
+        let text = serde_json::to_string(&line.entry).unwrap_or_default();
+        if hash_of(&before, &text) != line.hash {
+            return Err(broken("was changed after it was written"));
+        }
+        before.clone_from(&line.hash);
+    }
+    Ok(before)
+}
+
+/// What the store says otherwise than the audit: a decision of another person or
+/// another choice, or one that is missing from it.
+pub(crate) fn contradiction(db: &Db) -> Result<Option<String>, Trouble> {
+    let sql = "SELECT c.request FROM cards c
+        LEFT JOIN audit a ON json_extract(a.entry, '$.did') = 'decided'
+          AND json_extract(a.entry, '$.about.request') = c.request
+          AND json_extract(a.entry, '$.about.thread.channel') = c.channel
+        WHERE c.choice IS NOT NULL AND (
+          (a.seq IS NULL AND c.decided_ms >=
+             (SELECT json_extract(entry, '$.at_ms') FROM audit WHERE seq = 1))
+          OR json_extract(a.entry, '$.about.choice') <> c.choice
+          OR json_extract(a.entry, '$.person') <> c.person) LIMIT 1";
+    let request: Option<String> = db.query_row(sql, [], |row| row.get(0)).optional()?;
+    Ok(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        identity::people,
+        store::{db::system_clock, file::StoreFile},
+    };
+
+    fn chain() -> Vec<AuditLine> {
+        let dir = tempfile::tempdir().unwrap();
+        let db = StoreFile::in_folder(dir.path(), system_clock())
+            .unwrap()
+            .open()
+            .unwrap();
+        for number in 0..5 {
+            note(&db, &people::owner(), "asked", json!({"number": number})).unwrap();
+        }
+        assert_eq!(newest(&db, 2).unwrap()[0].entry.seq, 5);
+        assert_eq!(lines(&db, 3, 9).unwrap(), lines(&db, 0, 9).unwrap()[3..]);
+        lines(&db, 0, 9).unwrap()
+    }
+
+    #[test]
+    fn whatever_is_done_to_a_line_is_found() {
+        let whole = chain();
+        let head = verify_audit(&whole).unwrap();
+        assert_eq!(head, whole[4].hash);
+        let mut changed = whole.clone();
+        changed[2].entry.name = "ben".to_owned();
+        assert_eq!(verify_audit(&changed).unwrap_err().line, 3);
+        // Also when its own hash was made anew: the next one tells.
+        let text = serde_json::to_string(&changed[2].entry).unwrap();
+        changed[2].hash = hash_of(&changed[2].before, &text);
+        assert_eq!(verify_audit(&changed).unwrap_err().line, 4);
+        for gone in 0..4 {
+            let mut short = whole.clone();
+            short.remove(gone);
+            assert!(verify_audit(&short).is_err(), "{gone}");
+        }
+        // What was cut off at the end is seen by whoever kept the last hash.
+        assert_ne!(verify_audit(&whole[..4]).unwrap(), head);
+        // As exported and read again.
+        let text = serde_json::to_string(&whole).unwrap();
+        let again: Vec<AuditLine> = serde_json::from_str(&text).unwrap();
+        assert_eq!(verify_audit(&again).unwrap(), head);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a person may do in a workspace. Four rights, each holding the ones before it,
+//! and one name for each: that is all there is to give.
+
+use std::{fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{DecisionKind, act::PersonAct};
+use crate::IdError;
+
+/// Something that not everybody may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Right {
+    /// Begin threads, answer, stop.
+    Ask,
+    /// Decide about plans, commands, money and what is remembered.
+    Approve,
+    /// Decide what happens to a pull request, and start runs, which may merge.
+    Merge,
+    /// Invite people, give rights, end sessions, read the audit.
+    Administer,
+}
+
+/// How far a person's rights go.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// May ask.
+    Guest,
+    /// May also approve.
+    Approver,
+    /// May also merge.
+    Maintainer,
+    /// May also administer.
+    Admin,
+}
+
+impl Standing {
+    /// All of them, the least first.
+    pub const ALL: [Self; 4] = [Self::Guest, Self::Approver, Self::Maintainer, Self::Admin];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Guest => "guest",
+            Self::Approver => "approver",
+            Self::Maintainer => "maintainer",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// What it may do, in words.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Guest => "may ask",
+            Self::Approver => "may ask and approve",
+            Self::Maintainer => "may ask, approve and merge",
+            Self::Admin => "may ask, approve, merge and administer",
+        }
+    }
+
+    /// Whether it holds a right.
+    #[must_use]
+    pub fn may(self, right: Right) -> bool {
+        let highest = match self {
+            Self::Guest => Right::Ask,
+            Self::Approver => Right::Approve,
+            Self::Maintainer => Right::Merge,
+            Self::Admin => Right::Administer,
+        };
+        right <= highest
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Standing {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|one| one.as_str() == text).ok_or_else(|| IdError {
+            what: "standing of a person",
+            value: text.to_owned(),
+            expected: "guest, approver, maintainer or admin",
+        })
+    }
+}
+
+impl DecisionKind {
+    /// What somebody needs to decide about such a card.
+    #[must_use]
+    pub const fn right(self) -> Right {
+        match self {
+            Self::Merge | Self::Develop => Right::Merge,
+            Self::Plan
+            | Self::Command
+            | Self::Learning
+            | Self::Maps
+            | Self::Roadmap
+            | Self::Cap => Right::Approve,
+        }
+    }
+}
+
+impl PersonAct {
+    /// What somebody needs to do this to a thread.
+    #[must_use]
+    pub const fn right(self) -> Right {
+        match self {
+            Self::Merge | Self::Hold | Self::TryAgain => Right::Merge,
+            Self::Archive | Self::Remember | Self::Undo(_) | Self::TakeUp(_) => Right::Approve,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_standing_holds_one_right_more_than_the_one_before() {
+        let rights = [Right::Ask, Right::Approve, Right::Merge, Right::Administer];
+        for (number, standing) in Standing::ALL.into_iter().enumerate() {
+            let held = rights.iter().filter(|right| standing.may(**right)).count();
+            assert_eq!(held, number + 1, "{standing}");
+            assert_eq!(standing.as_str().parse::<Standing>().unwrap(), standing);
+        }
+        assert!("owner".parse::<Standing>().is_err());
+    }
+}
