@@ -11,5 +11,6 @@ pub(crate) mod message;
 pub(crate) mod next;
 pub(crate) mod orders;
 pub(crate) mod runner;
+pub(crate) mod stacking;
 pub(crate) mod standing;
 pub(crate) mod unattended;

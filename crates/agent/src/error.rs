@@ -30,6 +30,9 @@ pub enum AgentError {
     /// Something that should have been there is not.
     #[error("{0}")]
     Missing(String),
+    /// A branch stands on another base than the one that it was reviewed on.
+    #[error("it stands on another base than the one that its checks ran on")]
+    AnotherBase,
 }
 
 impl AgentError {

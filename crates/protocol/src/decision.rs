@@ -51,7 +51,12 @@ impl DecisionKind {
             DecisionKind::Command => &[Choice::Approve, Choice::Reject],
             DecisionKind::Learning => &[Choice::Accept, Choice::Reject],
             DecisionKind::Merge => &[Choice::Merge, Choice::Hold, Choice::Close],
-            DecisionKind::Develop => &[Choice::Start, Choice::StartMerging, Choice::Reject],
+            DecisionKind::Develop => &[
+                Choice::Start,
+                Choice::StartMerging,
+                Choice::StartStacked,
+                Choice::Reject,
+            ],
             DecisionKind::Maps => &[Choice::Accept, Choice::Each, Choice::Reject],
             DecisionKind::Cap => &[Choice::Raise, Choice::Stop],
         }
@@ -82,6 +87,8 @@ pub enum Choice {
     Start,
     /// Begin; what is reviewed and green is merged.
     StartMerging,
+    /// Begin; a person merges each, and what depends on it does not wait for that.
+    StartStacked,
     /// Raise the cap.
     Raise,
     /// Stop here.
@@ -89,7 +96,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    const ALL: [Choice; 12] = [
+    const ALL: [Choice; 13] = [
         Choice::Approve,
         Choice::Modify,
         Choice::Reject,
@@ -100,6 +107,7 @@ impl Choice {
         Choice::Close,
         Choice::Start,
         Choice::StartMerging,
+        Choice::StartStacked,
         Choice::Raise,
         Choice::Stop,
     ];
@@ -118,6 +126,7 @@ impl Choice {
             Choice::Close => "close",
             Choice::Start => "start",
             Choice::StartMerging => "start_merging",
+            Choice::StartStacked => "start_stacked",
             Choice::Raise => "raise",
             Choice::Stop => "stop",
         }
@@ -137,6 +146,7 @@ impl Choice {
             Choice::Close => "Close without merge",
             Choice::Start => "Start, I merge each",
             Choice::StartMerging => "Start, merge what is green",
+            Choice::StartStacked => "Start, stack, I merge later",
             Choice::Raise => "Raise",
             Choice::Stop => "Stop",
         }
@@ -156,6 +166,7 @@ impl Choice {
             Choice::Close => "Closed without merge",
             Choice::Start => "Started, people merge",
             Choice::StartMerging => "Started, merging what is green",
+            Choice::StartStacked => "Started, stacked, people merge",
             Choice::Raise => "Cap raised",
             Choice::Stop => "Stopped",
         }

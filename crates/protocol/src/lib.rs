@@ -37,11 +37,11 @@ pub use control::{
 pub use decision::act::PersonAct;
 pub use decision::card::{CardBody, Remark, Voice};
 pub use decision::develop::{
-    DevelopItem, DevelopSubject, ItemReport, ItemState, ItemTag, MergeMode, RunChange, RunItem,
-    RunReport, RunState, RunView,
+    DevelopItem, DevelopSubject, ItemReport, ItemState, ItemTag, MergeMode, RunChange, RunDecide,
+    RunItem, RunReport, RunState, RunView,
 };
 pub use decision::hand_over::{
-    Complexity, HandOver, HandOverKind, Plan, PlanStep, Retrospective, Task,
+    Complexity, HandOver, HandOverKind, MergedOther, Plan, PlanStep, Retrospective, Task,
 };
 pub use decision::maps::{MapChange, MapsSubject};
 pub use decision::review::{

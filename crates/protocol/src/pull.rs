@@ -101,6 +101,8 @@ pub enum MergeBlock {
     Forbidden,
     /// Nobody answers.
     Unreachable,
+    /// It stands on a pull request that is not merged.
+    Below,
     /// Any other no.
     Refused,
 }
@@ -117,6 +119,7 @@ impl MergeBlock {
                 | Self::RateLimited
                 | Self::LoggedOut
                 | Self::Unreachable
+                | Self::Below
         )
     }
 }

@@ -149,6 +149,8 @@ pub struct Place {
 pub struct NewPull {
     /// A branch of ours that is on the remote.
     pub branch: BranchName,
+    /// The branch that it stands on, where that is not the default branch.
+    pub base: Option<BranchName>,
     /// Its title.
     pub title: String,
     /// Its description.
@@ -162,6 +164,8 @@ pub struct Edit {
     pub title: Option<String>,
     /// The description.
     pub body: Option<String>,
+    /// The branch that it wants to merge into.
+    pub base: Option<BranchName>,
 }
 
 /// A merge that was refused before.
@@ -281,7 +285,7 @@ calls! {
     /// Its difference from where it left the base branch.
     fn diff(number: PrNumber) -> String;
 
-    /// Changes title or description.
+    /// Changes title, description or base.
     fn edit(number: PrNumber, edit: &Edit) -> PullRequest;
 
     /// Comments, once per key.
@@ -291,7 +295,8 @@ calls! {
     fn checks(number: PrNumber) -> Vec<Check>;
 
     /// Squashes it onto the base branch and deletes its branch, provided that
-    /// its head is still `head`. A repeat gives the same commit.
+    /// its head is still `head`. What stood on its branch stands on its base then.
+    /// A repeat gives the same commit.
     fn merge(number: PrNumber, head: &CommitSha) -> CommitSha;
 
     /// Asks once more for a merge that was refused: one request, no look around

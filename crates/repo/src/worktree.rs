@@ -12,6 +12,7 @@ pub(crate) mod name;
 pub(crate) mod ours;
 pub(crate) mod reconcile;
 pub(crate) mod remove;
+pub(crate) mod stack;
 pub(crate) mod status;
 pub(crate) mod submodules;
 pub(crate) mod trial;

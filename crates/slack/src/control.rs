@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use butler_protocol::{
     Activity, BodyRef, DecisionView, LearningFigures, LogBatch, PlanSummary, PullNews, RecordBatch,
-    RequestId, Reservation, ReserveAnswer, ReserveId, RoleEntry, RunChange, RunReport, RunView,
+    RequestId, Reservation, ReserveAnswer, ReserveId, RoleEntry, RunChange, RunDecide, RunReport,
+    RunView,
     Secret, ServerStatus, Settlement, Sha256Hex, ThreadId, ThreadSummary,
 };
 use reqwest::Response;
@@ -179,6 +180,14 @@ impl Control {
     /// A refusal or no answer.
     pub async fn run_state(&self, change: &RunChange) -> Result<(), SlackError> {
         self.post::<Value>("runs/state", change).await.map(drop)
+    }
+
+    /// What was allowed at the start of a run is decided for an item.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn run_decide(&self, decide: &RunDecide) -> Result<(), SlackError> {
+        self.post::<Value>("runs/decide", decide).await.map(drop)
     }
 
     /// How an item of a run stands, for people.

@@ -100,9 +100,12 @@ pub(crate) type Asked = Query<HashMap<String, String>>;
 async fn list(Axum(state): Where, Query(query): Asked) -> Response {
     let state = lock(&state);
     let head = query.get("head").and_then(|h| h.split_once(':'));
+    let base = query.get("base");
     let open_only = query.get("state").is_none_or(|s| s == "open");
     let wanted = state.pulls.iter().rev().filter(|pull| {
-        head.is_none_or(|(_, branch)| branch == pull.branch) && (!open_only || !pull.closed)
+        head.is_none_or(|(_, branch)| branch == pull.branch)
+            && base.is_none_or(|base| *base == pull.base)
+            && (!open_only || !pull.closed)
     });
     page(wanted.map(|pull| state.shown(pull)).collect(), &query)
 }
@@ -150,6 +153,9 @@ async fn edit(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Va
     }
     if let Some(text) = body["body"].as_str() {
         text.clone_into(&mut pull.body);
+    }
+    if let Some(base) = body["base"].as_str() {
+        base.clone_into(&mut pull.base);
     }
     if body["state"] == "closed" {
         pull.last_head = state.tip(&pull.branch).unwrap_or(pull.last_head);
@@ -301,10 +307,15 @@ async fn branch(Axum(state): Where, Path(branch): Path<String>) -> Response {
 }
 
 async fn delete_branch(Axum(state): Where, Path(branch): Path<String>) -> Response {
-    let state = lock(&state);
+    let mut state = lock(&state);
     let target = format!("refs/heads/{branch}");
     match state.tip(&branch) {
         Some(_) => {
+            // What loses its base is closed.
+            let above = |pull: &&mut Pull| pull.base == branch;
+            for pull in state.pulls.iter_mut().filter(above) {
+                pull.closed = true;
+            }
             state.try_git(&["update-ref", "-d", &target]);
             StatusCode::NO_CONTENT.into_response()
         }

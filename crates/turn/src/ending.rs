@@ -319,6 +319,9 @@ fn sets_in_motion(order: &Order) -> bool {
             Choice::Approve
         ) | (DecisionKind::Merge, Choice::Merge | Choice::Close)
             | (DecisionKind::Maps, Choice::Accept | Choice::Each)
-            | (DecisionKind::Develop, Choice::Start | Choice::StartMerging)
+            | (
+                DecisionKind::Develop,
+                Choice::Start | Choice::StartMerging | Choice::StartStacked
+            )
     )
 }

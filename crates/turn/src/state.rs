@@ -143,7 +143,7 @@ fn is_order(kind: DecisionKind, choice: Choice) -> bool {
             | (DecisionKind::Command, Choice::Approve | Choice::Reject)
             | (
                 DecisionKind::Develop,
-                Choice::Start | Choice::StartMerging | Choice::Reject
+                Choice::Start | Choice::StartMerging | Choice::StartStacked | Choice::Reject
             )
     )
 }

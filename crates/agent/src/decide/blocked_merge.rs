@@ -73,6 +73,10 @@ fn sentence(pr: PrNumber, block: MergeBlock, error: &Error) -> String {
         MergeBlock::LoggedOut => "nobody is logged in to the forge any more. Run `gh auth login` on the machine of the team".to_owned(),
         MergeBlock::Forbidden => "the account that is logged in there may not merge it. Give it the right, or merge it there by hand; then press Try again".to_owned(),
         MergeBlock::Unreachable => "the forge does not answer".to_owned(),
+        MergeBlock::Below => match error {
+            Error::Blocked { said, .. } => said.clone(),
+            _ => "what it stands on is not merged yet".to_owned(),
+        },
         MergeBlock::Refused => match error {
             Error::Conflict { .. } => "it conflicts with what was merged meanwhile".to_owned(),
             Error::Blocked { said, .. } => format!("the forge refused it and says “{said}”"),
@@ -132,6 +136,11 @@ pub(crate) async fn again(
         title: subject.title.clone(),
         body: subject.description.clone(),
     };
+    if refused.block == MergeBlock::Below {
+        // It would go into the branch below.
+        let merged = merge::merge(context, &order, &asked, cancel).await;
+        return merged.map(drop);
+    }
     match context.agent.forge.merge_again(&wanted, cancel).await {
         Ok(()) => merge::merge(context, &order, &asked, cancel)
             .await

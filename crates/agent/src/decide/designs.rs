@@ -35,6 +35,7 @@ async fn commit(context: &ThreadContext, cancel: &CancellationToken) -> Result<(
     let head = knowledge::publish(context, &worktree, message, &key, cancel).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
+        base: None,
         title: message.to_owned(),
         body: format!("Designs from thread {}.", context.thread),
     };

@@ -26,7 +26,8 @@ pub(crate) async fn of_pull(
     cancel: &CancellationToken,
 ) -> Vec<String> {
     let verdict = verdict.filter(|verdict| verdict.head == pull.head);
-    let changes = context.agent.repo.changes_of(&pull.head, cancel).await;
+    let repo = &context.agent.repo;
+    let changes = repo.changes_of(&context.thread, &pull.head, cancel).await;
     let mut lines = match &changes {
         Ok(changes) => of_change(verdict, changes),
         Err(error) => {
@@ -43,6 +44,12 @@ pub(crate) async fn of_pull(
             thread_journal::path(&context.thread)
         ));
     }
+    if pull.base != *repo.default_branch() {
+        lines.push(format!(
+            "Stands on `{}`: that one is merged first, whichever is decided first",
+            pull.base
+        ));
+    }
     lines.push(where_to_look(pull));
     lines
 }
@@ -54,7 +61,8 @@ pub(crate) async fn of_knowledge(
     pull: &PullRequest,
     cancel: &CancellationToken,
 ) -> Vec<String> {
-    let changes = context.agent.repo.changes_of(&pull.head, cancel).await;
+    let repo = &context.agent.repo;
+    let changes = repo.changes_of(&context.thread, &pull.head, cancel).await;
     let counted = changes.map(|changes| size(&changes.files));
     counted.into_iter().chain([where_to_look(pull)]).collect()
 }

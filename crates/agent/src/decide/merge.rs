@@ -18,11 +18,11 @@ use crate::{
     decide::{
         blocked_merge,
         cards::{self, NewCard},
-        evidence,
+        conflict, evidence,
         knowledge::{self, Written},
         outcomes,
     },
-    develop::item,
+    develop::{item, stacking},
     tell::{render, report, thread_journal, thread_logs, thread_page},
     thread::context::{ThreadContext, request_nth},
     upkeep::{growing, history, overlap, pull_news, tree},
@@ -57,7 +57,10 @@ pub(crate) async fn merge(
                 // The roadmap is ours to write: it is nothing for the Coder to settle.
                 unmark(context, order, cancel).await?;
             }
-            return settle(context, order, &subject, &files).await;
+            return settle(context, order, &subject, &files, cancel).await;
+        }
+        Err(AgentError::AnotherBase) => {
+            return settle(context, order, &subject, &[], cancel).await;
         }
         Err(AgentError::Repo(error)) if !matches!(error, Error::Cancelled { .. }) => {
             return blocked_merge::tell(context, order, subject.pr, &error).await;
@@ -192,17 +195,24 @@ async fn settle(
     order: &Order,
     subject: &MergeSubject,
     files: &[PathBuf],
+    cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
-    let files = files.iter().map(|file| file.display().to_string());
+    let others = conflict::others(&context.agent, &context.thread, files, cancel).await;
+    let names = files.iter().map(|file| file.display().to_string());
     let body = HandOver::Conflict {
         pr: subject.pr,
-        files: files.collect(),
+        files: names.collect(),
+        others,
     };
     let poster = &context.poster;
     let idem = context.idem_for(&order.request, "conflict");
     poster.hand_over(&context.thread, idem, &body).await?;
+    let why = match files {
+        [] => "stands on another base than the one that its checks ran on",
+        _ => "conflicts with what was merged meanwhile",
+    };
     let text = format!(
-        "not merged: {} conflicts with what was merged meanwhile. The Coder settles it; its review comes back to you, then propose the merge again.",
+        "not merged: {} {why}. The Coder settles it; its review comes back to you, then propose the merge again.",
         subject.pr
     );
     Ok(ToolOutcome::ok(text).then(Then::PassOn))
@@ -218,7 +228,8 @@ async fn land(
     cancel: &CancellationToken,
 ) -> Result<(CommitSha, Written), AgentError> {
     let forge = &context.agent.forge;
-    if let PullState::Merged { commit } = forge.view(subject.pr, cancel).await?.state {
+    let pull = forge.view(subject.pr, cancel).await?;
+    if let PullState::Merged { commit } = pull.state {
         let titles = accepted.iter().map(Proposal::title).collect();
         let kept = Written {
             kept: titles,
@@ -226,12 +237,16 @@ async fn land(
         };
         return Ok((commit, kept));
     }
+    let head = stacking::head_to_merge(context, subject, &pull, cancel).await?;
+    let head = head.ok_or(AgentError::AnotherBase)?;
     let words = Edit {
         title: Some(subject.title.clone()),
         body: Some(subject.description.clone()),
+        base: None,
     };
     forge.edit(subject.pr, &words, cancel).await?;
-    let (head, written) = remember(context, order, subject, (accepted, item), cancel).await?;
+    let asked = (head, accepted, item);
+    let (head, written) = remember(context, order, subject, asked, cancel).await?;
     match forge.merge(subject.pr, &head, cancel).await {
         Err(Error::Conflict { files, .. }) if item::only_roadmap(&files) => {
             let head = unmark(context, order, cancel).await?.unwrap_or(head);
@@ -275,10 +290,10 @@ async fn remember(
     context: &ThreadContext,
     order: &Order,
     subject: &MergeSubject,
-    (accepted, item): (&[Proposal], Option<u32>),
+    (reviewed, accepted, item): (CommitSha, &[Proposal], Option<u32>),
     cancel: &CancellationToken,
 ) -> Result<(CommitSha, Written), AgentError> {
-    let as_reviewed = (subject.head.clone(), Written::default());
+    let as_reviewed = (reviewed, Written::default());
     let journal = context.agent.rules().journal_in_pull && !subject.knowledge;
     let item = item.filter(|_| !subject.knowledge);
     if accepted.is_empty() && !journal && item.is_none() {
@@ -329,7 +344,9 @@ async fn keep_page(
         return Ok(());
     }
     let repo = &context.agent.repo;
-    let changes = repo.changes_of(&subject.head, cancel).await?;
+    let changes = repo
+        .changes_of(&context.thread, &subject.head, cancel)
+        .await?;
     let files: Vec<String> = changes.files.into_iter().map(|file| file.path).collect();
     let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
     let text = thread_page::write(&logs, &subject.evidence, &files);
@@ -397,6 +414,7 @@ pub(crate) async fn offer(
     let head = knowledge::publish(context, &worktree, message, key, cancel).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
+        base: None,
         title: message.to_owned(),
         body: agent.clean(list.trim_end()),
     };

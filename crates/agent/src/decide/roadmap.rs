@@ -29,6 +29,43 @@ pub(crate) async fn of(agent: &Agent, cancel: &CancellationToken) -> Result<Road
     Ok(Roadmap::parse(text.unwrap_or_else(|| NEW.to_owned())))
 }
 
+/// Whether the default branch has one.
+pub(crate) async fn is_there(
+    context: &ThreadContext,
+    cancel: &CancellationToken,
+) -> Result<bool, AgentError> {
+    let text = context.agent.repo.memory_file(FILE, cancel).await?;
+    Ok(text.is_some())
+}
+
+/// The most of it that comes with the steps of a workflow.
+const BROUGHT: usize = 12_000;
+
+/// The text of the roadmap, for a workflow whose steps change or build it.
+pub(crate) async fn brought(
+    context: &ThreadContext,
+    steps: &str,
+    cancel: &CancellationToken,
+) -> Result<Option<String>, AgentError> {
+    if !["`ChangeRoadmap", "`Develop"]
+        .iter()
+        .any(|tool| steps.contains(tool))
+    {
+        return Ok(None);
+    }
+    let text = context.agent.repo.memory_file(FILE, cancel).await?;
+    Ok(Some(match text {
+        None => "There is no roadmap yet: the first item is 1.".to_owned(),
+        Some(text) => match text.char_indices().nth(BROUGHT) {
+            None => format!("The roadmap as it is:\n\n{text}"),
+            Some((end, _)) => format!(
+                "The roadmap as it is, cut here; the whole is in .codebutler/{FILE}:\n\n{}…",
+                &text[..end]
+            ),
+        },
+    }))
+}
+
 /// Writes what was approved. The changes are applied to the file as it is by then;
 /// what does not fit any more is told, and nothing is written.
 pub(crate) async fn approved(

@@ -19,7 +19,7 @@ use crate::{
 const PATH: &str = ".codebutler/roadmap.md";
 
 /// What the PM is asked for.
-pub(crate) fn request(item: &DevelopItem, roadmap: &Roadmap) -> String {
+pub(crate) fn request(item: &DevelopItem, roadmap: &Roadmap, below: Option<u32>) -> String {
     let mut text = format!("Build item {} of the roadmap: {}", item.number, item.title);
     if !item.criteria.is_empty() {
         text.push_str("\n\nIt is done when:");
@@ -36,6 +36,11 @@ pub(crate) fn request(item: &DevelopItem, roadmap: &Roadmap) -> String {
         .collect();
     if !before.is_empty() {
         text.push_str(&format!("\n\nDone before it: {}", before.join("; ")));
+    }
+    if let Some(below) = below {
+        text.push_str(&format!(
+            "\n\nItem {below} is reviewed and not merged yet: this one begins on its branch, and the files that you see have its work."
+        ));
     }
     text
 }

@@ -11,7 +11,7 @@ pub(crate) const KEY: &str = "-board";
 const LINE: usize = 220;
 
 /// The message of a run. `reports` has a word for every item.
-pub(crate) fn board(view: &RunView, reports: &BTreeMap<u32, ItemReport>) -> String {
+pub(crate) fn board(view: &RunView, reports: &BTreeMap<u32, ItemReport>, order: &[u32]) -> String {
     let items = &view.subject.items;
     let done = items
         .iter()
@@ -51,6 +51,14 @@ pub(crate) fn board(view: &RunView, reports: &BTreeMap<u32, ItemReport>) -> Stri
             line.push_str(&format!(" · {}", report.why));
         }
         text.push_str(&format!("\n{}", cut(&line)));
+    }
+    let theirs = |number: &&u32| state(reports, **number) == ItemState::Asks;
+    let order: Vec<String> = order.iter().filter(theirs).map(u32::to_string).collect();
+    if order.len() > 1 {
+        text.push_str(&format!(
+            "\nWaiting to be merged, best in this order, which makes the fewest conflicts: {}.",
+            order.join(", ")
+        ));
     }
     let learned: Vec<String> = view
         .items
@@ -183,7 +191,7 @@ mod tests {
             (2, report(ItemState::Blocked, "the checks stay red")),
             (3, report(ItemState::Waiting, "waits for 2 (blocked)")),
         ]);
-        let text = board(&view, &reports);
+        let text = board(&view, &reports, &[]);
         let first = view.items[0].thread.short();
         let expected = format!(
             "**1 of 3 items done** · $0.18 of $3.00 spent or set aside · running\n\
@@ -192,6 +200,12 @@ mod tests {
              Learnings to accept or reject, which hold up nothing, are in the threads `{first}` (item 1)."
         );
         assert_eq!(text, expected);
+        let both = BTreeMap::from([
+            (1, report(ItemState::Asks, "")),
+            (3, report(ItemState::Asks, "")),
+        ]);
+        let text = board(&view, &both, &[3, 2, 1]);
+        assert!(text.contains("fewest conflicts: 3, 1."), "{text}");
         let asked = needed(&view, &[(2, &reports[&2])], Some(5));
         assert!(
             asked.contains("2. Search, blocked: the checks stay red"),

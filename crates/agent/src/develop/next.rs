@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use butler_playbook::{Roadmap, Status};
 use butler_protocol::{
-    DevelopItem, ItemReport, ItemState, MessageTs, Role, RunState, RunView, Sha256Hex, Usd, UserId,
+    DecisionKind, DevelopItem, ItemReport, ItemState, MergeMode, MessageTs, PullStatus, Role,
+    RunState, RunView, Sha256Hex, Usd, UserId,
 };
 
 /// A run as it is now.
@@ -18,6 +19,10 @@ pub(crate) struct Run {
     pub(crate) view: RunView,
     /// What the threads of its items say, for every item that has begun.
     pub(crate) standing: BTreeMap<u32, Standing>,
+    /// The items whose merge card is open, in the order in which they should be merged.
+    pub(crate) order: Vec<u32>,
+    /// Whether a merge is under way that the others wait for.
+    pub(crate) merging: bool,
 }
 
 /// How an item stands that has begun.
@@ -33,6 +38,8 @@ pub(crate) struct Standing {
     pub(crate) asked_by: Option<Role>,
     /// What would make it go on.
     pub(crate) answer: Option<Answer>,
+    /// Whether it waits for nothing but its merge, reviewed and green.
+    pub(crate) reviewed: bool,
 }
 
 impl Standing {
@@ -44,6 +51,7 @@ impl Standing {
             since_ms: 0,
             asked_by: None,
             answer: None,
+            reviewed: false,
         }
     }
 
@@ -81,6 +89,10 @@ pub(crate) enum Answer {
 pub(crate) enum Step {
     /// The item's thread is opened.
     Open(u32),
+    /// What was allowed at the start is decided for the item.
+    Decide(u32),
+    /// What the item stood on is merged: it goes to the default branch.
+    MoveUp(u32),
     /// The item goes on with this answer.
     Answer(u32, Answer),
     /// People are shown how the item stands.
@@ -95,6 +107,14 @@ pub(crate) fn next(run: &Run, roadmap: &Roadmap) -> Vec<Step> {
     if matches!(run.view.state, RunState::Stopped | RunState::Done) {
         return steps;
     }
+    steps.extend(decisions(run).map(Step::Decide));
+    steps.extend(
+        run.standing
+            .keys()
+            .filter(|number| moves_up(**number, run))
+            .copied()
+            .map(Step::MoveUp),
+    );
     let mut room = Room::of(run);
     // What has begun comes before what has not.
     for (number, standing) in &run.standing {
@@ -125,6 +145,51 @@ pub(crate) fn next(run: &Run, roadmap: &Roadmap) -> Vec<Step> {
     steps
 }
 
+/// Plans as they come, merges one after the other.
+fn decisions(run: &Run) -> impl Iterator<Item = u32> {
+    let allowed = |number: u32, kind: DecisionKind| {
+        let mut items = run.view.items.iter();
+        items.any(|item| item.number == number && item.allowed == Some(kind))
+    };
+    let plans = run.standing.keys().copied();
+    let plans = plans.filter(move |number| allowed(*number, DecisionKind::Plan));
+    let mut merges = run.order.iter().copied().filter(|_| !run.merging);
+    let merge = merges.find(|number| allowed(*number, DecisionKind::Merge));
+    plans.chain(merge)
+}
+
+/// Whether an item may stand on work that was merged meanwhile, and nobody is at work
+/// on it: whoever is sees to it at the next step.
+fn moves_up(number: u32, run: &Run) -> bool {
+    let resting = run.standing.get(&number);
+    let resting =
+        resting.is_some_and(|one| matches!(one.state, ItemState::Asks | ItemState::Blocked));
+    let mut items = run.view.subject.items.iter();
+    let item = items.find(|item| item.number == number);
+    let merged = |before: &u32| {
+        let standing = run.standing.get(before);
+        standing.is_some_and(|one| one.state == ItemState::Merged)
+    };
+    run.view.mode == MergeMode::Stacked
+        && resting
+        && item.is_some_and(|item| item.depends_on.iter().any(merged))
+}
+
+/// The one item below another that is not on the default branch, where its own work is
+/// to begin on that one's.
+pub(crate) fn stands_on(view: &RunView, number: u32, roadmap: &Roadmap) -> Option<u32> {
+    let mut items = view.subject.items.iter();
+    let item = items.find(|item| item.number == number)?;
+    let merged = |number: u32| {
+        let mut begun = view.items.iter();
+        let begun = begun.find(|item| item.number == number);
+        begun.is_some_and(|item| matches!(item.pull, Some((_, PullStatus::Merged))))
+            || is_done_there(number, roadmap)
+    };
+    let mut missing = item.depends_on.iter().copied();
+    missing.find(|number| !merged(*number))
+}
+
 /// Where one item is on its way.
 enum Place {
     /// It can begin as far as the others are concerned.
@@ -149,7 +214,9 @@ fn place(item: &DevelopItem, run: &Run, roadmap: &Roadmap) -> Place {
         .copied()
         .filter(|number| !is_done(*number, run, roadmap))
         .collect();
-    if missing.is_empty() {
+    let reviewed = |number: &u32| run.standing.get(number).is_some_and(|one| one.reviewed);
+    let on_top = run.view.mode == MergeMode::Stacked && missing.len() == 1;
+    if missing.is_empty() || (on_top && missing.iter().all(reviewed)) {
         return Place::Ready;
     }
     let mut lost = missing
@@ -174,10 +241,12 @@ fn place(item: &DevelopItem, run: &Run, roadmap: &Roadmap) -> Place {
 /// Merged in this run, or done on the default branch by anybody.
 fn is_done(number: u32, run: &Run, roadmap: &Roadmap) -> bool {
     let merged = run.standing.get(&number);
-    merged.is_some_and(|one| one.state == ItemState::Merged)
-        || roadmap
-            .item(number)
-            .is_some_and(|item| item.status == Status::Done)
+    merged.is_some_and(|one| one.state == ItemState::Merged) || is_done_there(number, roadmap)
+}
+
+fn is_done_there(number: u32, roadmap: &Roadmap) -> bool {
+    let item = roadmap.item(number);
+    item.is_some_and(|item| item.status == Status::Done)
 }
 
 /// Whether the item on the default branch is another one than a person started.

@@ -59,6 +59,8 @@ impl World {
             run: Run {
                 view,
                 standing: BTreeMap::new(),
+                order: Vec::new(),
+                merging: false,
             },
             roadmap,
             opened: Vec::new(),
@@ -101,6 +103,12 @@ impl World {
                     let standing = Standing::plain(ItemState::Working);
                     self.run.standing.insert(number, standing);
                 }
+                Step::Decide(number) => self.run.view.items.iter_mut().for_each(|item| {
+                    if item.number == number {
+                        item.allowed = None;
+                    }
+                }),
+                Step::MoveUp(_) => {}
                 Step::Report(number, report) => drop(self.told.insert(number, report)),
                 Step::Finish => self.finished = true,
             }
@@ -130,6 +138,7 @@ impl World {
             spent: Usd::ZERO,
             pull: None,
             open: Vec::new(),
+            allowed: None,
             stopped: false,
             spoken: false,
             report: None,

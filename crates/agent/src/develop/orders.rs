@@ -70,7 +70,8 @@ pub(crate) async fn stop(agent: &Agent, thread: &ThreadId) -> Result<Option<Stri
 pub(crate) fn status(agent: &Agent, thread: &ThreadId) -> Option<String> {
     let run = agent.develop.run_of(thread)?;
     let reports = agent.develop.reports_of(&run);
-    Some(message::board(&run, &reports))
+    let order = agent.develop.order_of(&run);
+    Some(message::board(&run, &reports, &order))
 }
 
 /// What people were told of each item that has begun.

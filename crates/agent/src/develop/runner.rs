@@ -1,6 +1,8 @@
 //! The loop of the PM's process that takes runs on: it looks, asks [`next`] and does
 //! what comes out. What it remembers between two looks only saves work.
 
+mod merging;
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, PoisonError},
@@ -61,6 +63,7 @@ pub(crate) struct Develop {
 struct Seen {
     runs: Vec<RunView>,
     reports: HashMap<RequestId, BTreeMap<u32, ItemReport>>,
+    orders: HashMap<RequestId, Vec<u32>>,
 }
 
 impl Develop {
@@ -90,6 +93,12 @@ impl Develop {
         known.unwrap_or_else(|| reported(run))
     }
 
+    /// The order in which what waits for its merge is merged best.
+    pub(crate) fn order_of(&self, run: &RunView) -> Vec<u32> {
+        let known = self.seen().orders.get(&run.request).cloned();
+        known.unwrap_or_default()
+    }
+
     fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -109,6 +118,7 @@ pub(crate) async fn keep_going(
         shown: HashMap::new(),
         asked: HashMap::new(),
         roadmap: None,
+        turns: merging::Turns::default(),
     };
     loop {
         let pause = match runner.look().await {
@@ -144,6 +154,8 @@ struct Runner {
     asked: HashMap<RequestId, i64>,
     /// As it was when it was fetched last.
     roadmap: Option<Roadmap>,
+    /// Whose turn it is to be merged.
+    turns: merging::Turns,
 }
 
 impl Runner {
@@ -167,10 +179,16 @@ impl Runner {
     }
 
     async fn advance(&mut self, view: RunView) -> Result<(), AgentError> {
+        let view = self.as_decidable(view);
         let mut run = Run {
             standing: BTreeMap::new(),
+            order: self.merge_order(&view).await?,
+            merging: self.is_merging(&view),
             view,
         };
+        let order = run.order.clone();
+        let known = run.view.request.clone();
+        self.agent.develop.seen().orders.insert(known, order);
         for item in run.view.items.clone() {
             let standing = self.stands(&run.view, &item).await?;
             run.standing.insert(item.number, standing);
@@ -233,11 +251,12 @@ impl Runner {
         let Some(started) = items.find(|one| one.number == item.number) else {
             return Ok(());
         };
+        let below = self.stack(view, item).await?;
         let heard = Heard {
             event,
             ts: Some(item.thread.root.clone()),
             speaker: self.speaker(&view.person).await?,
-            text: item::request(started, &roadmap),
+            text: item::request(started, &roadmap, below),
             images: Vec::new(),
         };
         self.send(&item.thread, heard).await;
@@ -295,6 +314,8 @@ impl Runner {
                     let report = self.open(&view, number).await?;
                     reports.insert(number, report);
                 }
+                Step::Decide(number) => self.decide(&view, number).await?,
+                Step::MoveUp(number) => self.move_up(&view, number).await,
                 Step::Answer(number, answer) => {
                     if let Some(standing) = run.standing.get(&number) {
                         self.answer(&view, number, standing, &answer).await?;
@@ -433,7 +454,8 @@ impl Runner {
         view: &RunView,
         reports: &BTreeMap<u32, ItemReport>,
     ) -> Result<(), AgentError> {
-        let text = self.agent.clean(&message::board(view, reports));
+        let order = self.agent.develop.order_of(view);
+        let text = self.agent.clean(&message::board(view, reports, &order));
         if self.shown.get(&view.request) == Some(&text) {
             return Ok(());
         }

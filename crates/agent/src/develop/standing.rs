@@ -28,6 +28,10 @@ pub(crate) fn standing(item: &RunItem, logs: &[RoleLog], now_ms: i64) -> Standin
     if logs.iter().any(at_work) {
         return Standing::plain(ItemState::Working);
     }
+    // The hub decides it in a moment.
+    if item.allowed.is_some() {
+        return Standing::plain(ItemState::Working);
+    }
     let since_ms = last_ms(logs);
     let as_of = |state, why: &str, asked_by| Standing {
         why: why.to_owned(),
@@ -36,7 +40,9 @@ pub(crate) fn standing(item: &RunItem, logs: &[RoleLog], now_ms: i64) -> Standin
         ..Standing::plain(state)
     };
     if let Some((state, why)) = item.open.iter().find_map(|kind| card(*kind)) {
-        return as_of(state, why, None);
+        let mut stands = as_of(state, why, None);
+        stands.reviewed = item.open.contains(&DecisionKind::Merge) && is_green(logs);
+        return stands;
     }
     if let Some((log, question)) = asking(logs) {
         let mut asks = as_of(ItemState::Asks, &question, Some(log.role));
@@ -64,6 +70,21 @@ pub(crate) fn standing(item: &RunItem, logs: &[RoleLog], now_ms: i64) -> Standin
             as_of(ItemState::Blocked, &why, Some(Role::Pm))
         }
     }
+}
+
+/// Whether what waits to be merged was approved, with green checks of the same files.
+fn is_green(logs: &[RoleLog]) -> bool {
+    let verdicts = logs
+        .iter()
+        .filter_map(|log| log.fold.review.verdict.as_ref());
+    let newest = verdicts
+        .map(|(verdict, _)| verdict)
+        .max_by_key(|verdict| verdict.round);
+    newest.is_some_and(|verdict| {
+        let receipt = verdict.observed.receipt.as_ref();
+        let green = receipt.is_some_and(|receipt| receipt.green() && receipt.tree == verdict.tree);
+        verdict.approved && green
+    })
 }
 
 /// A card that nothing goes on without. Learnings hold up nothing.
@@ -187,6 +208,7 @@ mod tests {
             spent: Usd::ZERO,
             pull: None,
             open: open.to_vec(),
+            allowed: None,
             stopped: false,
             spoken: false,
             report: None,
@@ -242,6 +264,10 @@ mod tests {
         assert_eq!(found.asked_by, Some(Role::Pm));
         let found = standing(&item(&[]), &[talked], LATER);
         assert_eq!(found.why, "the Coder said: It stays red.");
+        let mut soon = item(&[DecisionKind::Merge]);
+        soon.allowed = Some(DecisionKind::Merge);
+        let found = standing(&soon, std::slice::from_ref(&over), LATER);
+        assert_eq!(found.state, ItemState::Working, "the hub decides it");
         // Between two roles nobody is at work for a moment.
         let found = standing(&item(&[]), &[over], 2_500);
         assert_eq!(found.state, ItemState::Working);

@@ -104,6 +104,10 @@ async fn with_item(
     cancel: &CancellationToken,
 ) -> Result<Heard, AgentError> {
     if playbook.item_asked(&heard.text).is_none() {
+        let note = match roadmap::brought(context, &note, cancel).await? {
+            Some(text) => format!("{note}\n\n{text}"),
+            None => note,
+        };
         return Ok(aside(heard, note));
     }
     let roadmap = roadmap::now(context, cancel).await?;

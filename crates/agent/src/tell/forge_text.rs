@@ -81,7 +81,7 @@ fn failed(pr: PrNumber, red: &RedCheck) -> String {
 /// What the Coder is to see to.
 pub(crate) fn work(pr: PrNumber, news: &[PullEvent]) -> String {
     if let [PullEvent::Conflict { files }] = news {
-        return render::conflict(&pr.to_string(), files);
+        return render::conflict(&pr.to_string(), files, &[]);
     }
     let mut text = format!("this came from the forge for {pr}, see to it:\n");
     for one in news {
@@ -91,7 +91,7 @@ pub(crate) fn work(pr: PrNumber, news: &[PullEvent]) -> String {
                 "{} It is in your worktree when you begin: read it, keep it, and let the checks run on all of it.",
                 line(pr, one)
             ),
-            PullEvent::Conflict { files } => render::conflict(&pr.to_string(), files),
+            PullEvent::Conflict { files } => render::conflict(&pr.to_string(), files, &[]),
             other => line(pr, other),
         };
         let _ = write!(text, "\n- {}\n", item.replace('\n', "\n  "));

@@ -5,8 +5,8 @@
 use std::fmt::Write;
 
 use butler_protocol::{
-    Complexity, Finding, HandOver, MapChange, Plan, PlannedTest, Receipt, Remark, Retrospective,
-    ReviewPlan, Risk, Task, Usd, Verdict, count_of,
+    Complexity, Finding, HandOver, MapChange, MergedOther, Plan, PlannedTest, Receipt, Remark,
+    Retrospective, ReviewPlan, Risk, Task, Usd, Verdict, count_of,
 };
 
 use crate::{decide::evidence, listen::shortcut, tell::forge_text};
@@ -54,7 +54,8 @@ fn text_of(body: &HandOver) -> String {
             short_sha(head.as_str()),
             checks_line(receipt.as_ref())
         ),
-        HandOver::Conflict { pr, files } => conflict(&pr.to_string(), files),
+        HandOver::Conflict { pr, files, .. } if files.is_empty() => another_base(&pr.to_string()),
+        HandOver::Conflict { pr, files, others } => conflict(&pr.to_string(), files, others),
         HandOver::FromForge {
             pr,
             news,
@@ -237,11 +238,32 @@ fn verdict_text(verdict: &Verdict, pr: &str) -> String {
     text.trim_end().to_owned()
 }
 
-pub(crate) fn conflict(pr: &str, files: &[String]) -> String {
-    let names: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
-    format!(
-        "{pr} conflicts with what was merged meanwhile, in {}. The default branch is merged into your worktree, with conflict marks in these files: settle each of them so that both changes hold, run the checks, and hand over for review again. What you need not do is commit or merge.",
+pub(crate) fn conflict(pr: &str, files: &[String], others: &[MergedOther]) -> String {
+    let names = |files: &[String]| {
+        let names: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
         names.join(", ")
+    };
+    let mut text = format!(
+        "{pr} conflicts with what was merged meanwhile, in {}. The default branch is merged into your worktree, with conflict marks in these files: settle each of them so that both changes hold, run the checks, and hand over for review again. What you need not do is commit or merge.",
+        names(files)
+    );
+    for other in others {
+        text.push_str(&format!(
+            "\n- “{}” changed {}",
+            other.title,
+            names(&other.files)
+        ));
+        if !other.why.is_empty() {
+            text.push_str(&format!(". Why: {}", other.why.trim()));
+        }
+    }
+    text
+}
+
+/// A branch was put on another base than the one that it was checked on.
+fn another_base(pr: &str) -> String {
+    format!(
+        "{pr} stood on another branch, which is merged now. The runtime has put it on the default branch, where other things have changed too: run the checks, mend what fails, and hand over for review again. What you need not do is commit or merge."
     )
 }
 

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     AgentError,
     agent::Agent,
+    develop::stacking::{self, Below},
     listen::shortcut,
     tell::joining,
     thread::{context::ThreadContext, past::ThreadPast, prepare, worker::attached},
@@ -128,7 +129,7 @@ impl ToolSession {
             let repo = &agent.repo;
             tool_context = tool_context
                 .with_tree(tree_in(repo.clone(), folder))
-                .with_diff(change_at(repo.clone(), head));
+                .with_diff(change_at(repo.clone(), thread.clone(), head));
         }
         if let Some(worktree) = own {
             if let Some(undo) = Undo::of(&worktree.path, worktree.short()) {
@@ -314,7 +315,14 @@ async fn place(context: &ThreadContext, cancel: &CancellationToken) -> Result<Pl
             let kept = repo.knowledge(&context.thread, cancel).await?;
             Ok(Place::Designs(kept.path))
         }
-        None => Ok(Place::Look(repo.base(cancel).await?)),
+        // What is planned on top of another thread's work is planned with it in sight.
+        None => match repo.begun_on(&context.thread).await? {
+            Some(below) => {
+                let shown = repo.review_checkout(&context.thread, &below.at, cancel);
+                Ok(Place::Look(shown.await?))
+            }
+            None => Ok(Place::Look(repo.base(cancel).await?)),
+        },
     }
 }
 
@@ -332,6 +340,11 @@ async fn catch_up(context: &ThreadContext, worktree: &Worktree, cancel: &Cancell
         Ok(true) => tracing::info!("what others pushed to the branch is taken over"),
         Ok(false) => {}
         Err(error) => tracing::warn!(%error, "what others pushed is not taken over yet"),
+    }
+    match stacking::below(&context.agent, worktree, cancel).await {
+        Ok(Below::Nothing | Below::Merged) => {}
+        Ok(_) => return,
+        Err(error) => return tracing::warn!(%error, "what the branch stands on is not known"),
     }
     if context.facts().pulls.conflict {
         if let Err(error) = worktree.merge_default(cancel).await {
@@ -395,11 +408,11 @@ fn tree_in(repo: Repo, folder: PathBuf) -> TreeHasher {
 }
 
 /// What the thread changed, as it was handed over.
-fn change_at(repo: Repo, head: CommitSha) -> DiffMaker {
+fn change_at(repo: Repo, thread: ThreadId, head: CommitSha) -> DiffMaker {
     Arc::new(move |cancel| {
-        let (repo, head) = (repo.clone(), head.clone());
+        let (repo, thread, head) = (repo.clone(), thread.clone(), head.clone());
         Box::pin(async move {
-            let changes = repo.changes_of(&head, &cancel).await;
+            let changes = repo.changes_of(&thread, &head, &cancel).await;
             let changes = changes.map_err(|error| error.to_string())?;
             Ok(changes.diff)
         })

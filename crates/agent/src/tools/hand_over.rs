@@ -319,12 +319,17 @@ async fn ready(
     let head = publish(context, &worktree, call, &title, tool_context).await?;
     let thread = agent.poster.address(&context.thread).await;
     let thread = thread.unwrap_or_else(|| context.thread.to_string());
-    let clashes = overlap::conflicts(context, &worktree, tool_context.cancel()).await;
+    let clashes = overlap::conflicts(context, &worktree, &title, tool_context.cancel()).await;
+    let below = worktree
+        .stacked(tool_context.cancel())
+        .await
+        .map_err(|error| failed("what the branch stands on could not be looked at", &error))?;
     let pr = agent
         .forge
         .create(
             &NewPull {
                 branch: worktree.branch.clone(),
+                base: below.map(|below| below.branch),
                 title,
                 body: agent.clean(&pull_text(
                     &input.text,

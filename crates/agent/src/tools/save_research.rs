@@ -105,6 +105,7 @@ async fn keep(
     let head = knowledge::publish(context, &worktree, &message, call.as_str(), cancel).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
+        base: None,
         title: message,
         body: format!(
             "Findings from thread {}, with their sources.",

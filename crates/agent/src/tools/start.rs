@@ -100,10 +100,15 @@ impl Start {
                 if tools.len() > tool_session::offered(context).len() {
                     context.bring(tools);
                 }
-                match self.item(permit, name, values, tool_context.cancel()).await {
+                let cancel = tool_context.cancel();
+                let brought = match self.item(permit, name, values, cancel).await {
+                    Ok(None) => roadmap::brought(context, &note, cancel).await,
+                    item => item,
+                };
+                match brought {
                     Err(error) => failed("the roadmap could not be read", &error),
                     Ok(None) => ToolOutcome::ok(note),
-                    Ok(Some(item)) => ToolOutcome::ok(format!("{note}\n\n{item}")),
+                    Ok(Some(text)) => ToolOutcome::ok(format!("{note}\n\n{text}")),
                 }
             }
             Ok(Shortcut::Menu { .. } | Shortcut::Open) => {

@@ -124,10 +124,12 @@ pub(crate) async fn changed(
     }
 }
 
-/// After a push: the branches that cannot be merged together with this one.
+/// After a push: the branches that cannot be merged together with this one. Their
+/// threads are told, once each.
 pub(crate) async fn conflicts(
     context: &ThreadContext,
     worktree: &Worktree,
+    title: &str,
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, AgentError> {
     let mut branches = open_branches(context, cancel).await?;
@@ -140,19 +142,36 @@ pub(crate) async fn conflicts(
     let mine = |clash: &&butler_repo::Clash| {
         clash.one == worktree.branch || clash.other == worktree.branch
     };
-    Ok(forecast
-        .clashes
-        .iter()
-        .filter(mine)
-        .map(|clash| {
-            let other = if clash.one == worktree.branch {
-                &clash.other
-            } else {
-                &clash.one
-            };
-            format!("conflicts with `{other}` in {}", names(&clash.files))
-        })
-        .collect())
+    let plans = context.poster.control.plans().await?;
+    let mut told = Vec::new();
+    for clash in forecast.clashes.iter().filter(mine) {
+        let other = if clash.one == worktree.branch {
+            &clash.other
+        } else {
+            &clash.one
+        };
+        let files = names(&clash.files);
+        told.push(format!("conflicts with `{other}` in {files}"));
+        let short = short_of(other).unwrap_or_default();
+        let mut theirs = plans.iter().filter(|one| one.thread.short() == short);
+        if let Some(plan) = theirs.next() {
+            tell_of_clash(context, &plan.thread, title, &files).await;
+        }
+    }
+    Ok(told)
+}
+
+/// A notice that cannot be posted holds up nothing.
+async fn tell_of_clash(context: &ThreadContext, thread: &ThreadId, title: &str, files: &str) {
+    let own = context.thread.short();
+    let text = format!(
+        "“{title}” (thread `{own}`) changes the same lines as this one, in {files}. Whichever is merged second is put on the other; what git cannot settle by itself goes to its Coder."
+    );
+    let idem = Idem::new(format!("{}-clash-{own}", thread.short()));
+    let posted = context.poster.say(thread, idem, &text, Vec::new()).await;
+    if let Err(error) = posted {
+        warn!(%error, %thread, "a thread could not be told of a conflict");
+    }
 }
 
 /// After a merge: the threads whose files have changed under them are told. A

@@ -51,6 +51,7 @@ impl Stage {
         fs::write(begun.path.join("half.txt"), "half\n").unwrap();
         let new = NewPull {
             branch: done.branch.clone(),
+            base: None,
             title: "Add a greeting".into(),
             body: "Greets whoever comes.".into(),
         };

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Generous: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(240);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
 /// The person's side: what starts a run.
 const START: &str = r#"
@@ -36,14 +36,14 @@ const PROGRAM: &str = include_str!("../../demo/sample/notes.sh");
 
 /// An item of the roadmap: what it depends on, and what becomes of it.
 #[derive(Clone, Copy)]
-struct Item {
+pub(crate) struct Item {
     number: u32,
     after: &'static [u32],
     fate: Fate,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Fate {
+pub(crate) enum Fate {
     /// A file of its own.
     Built,
     /// The same line of a file that another item writes too.
@@ -52,9 +52,13 @@ enum Fate {
     Asks,
     /// Its checks stay red, until a person has an idea.
     Fails,
+    /// A list that has a line more than the one that it depends on left there.
+    Lists,
+    /// The same lines of these files that others write too.
+    Writes(&'static [&'static str]),
 }
 
-const fn item(number: u32, after: &'static [u32], fate: Fate) -> Item {
+pub(crate) const fn item(number: u32, after: &'static [u32], fate: Fate) -> Item {
     Item {
         number,
         after,
@@ -78,7 +82,8 @@ impl Item {
 
     fn path(self) -> String {
         match self.fate {
-            Fate::Clashes => "trees/list.txt".to_owned(),
+            Fate::Clashes | Fate::Lists => "trees/list.txt".to_owned(),
+            Fate::Writes(files) => files[0].to_owned(),
             _ => format!("trees/{}.txt", self.name()),
         }
     }
@@ -98,7 +103,11 @@ impl Item {
             json!({"call": [
             {"tool": "HandOver", "with": {"kind": "ready_for_review", "text": text}}]})
         };
-        let own = format!("{name}\n");
+        let mut own = format!("{name}\n");
+        if self.fate == Fate::Lists {
+            let names = NAMES[..self.number as usize].iter();
+            own = names.map(|name| format!("{name}\n")).collect();
+        }
         let mut pm = vec![json!({"call": [plan]})];
         let mut coder = vec![write(&path, &own)];
         match self.fate {
@@ -117,7 +126,10 @@ impl Item {
                     "with": {"kind": "answer", "to": "coder", "text": "Put the program back."}}]}),
                 );
             }
-            Fate::Built | Fate::Clashes => {}
+            Fate::Writes(files) => {
+                coder.extend(files[1..].iter().map(|file| write(file, &own)));
+            }
+            Fate::Built | Fate::Clashes | Fate::Lists => {}
         }
         coder.extend([checks.clone(), ready(&format!("The {name} stands."))]);
         let verdict = |text: &str| {
@@ -132,15 +144,23 @@ impl Item {
             "with": {"title": title, "description": "One tree."}}]})
         };
         let mut lead = vec![merge(&format!("plant {name}"))];
-        if self.fate == Fate::Clashes {
+        let conflict = "conflicts with what was merged meanwhile";
+        let (heard, again) = match self.fate {
+            Fate::Clashes => (conflict, vec![write(&path, "ash\nbirch\n")]),
+            Fate::Writes(files) => {
+                let both = |file: &&str| write(file, "both\n");
+                (conflict, files.iter().map(both).collect())
+            }
+            _ => ("stood on another branch", Vec::new()),
+        };
+        if self.fate != Fate::Built {
             let later = |mut step: Value, heard: &str| {
                 step["when"] = json!({"any_user_contains": heard});
                 step
             };
-            let conflict = "conflicts with what was merged meanwhile";
-            coder.push(later(write(&path, "ash\nbirch\n"), conflict));
-            coder.push(later(checks, conflict));
-            coder.push(later(ready("Both stand."), conflict));
+            coder.extend(again.into_iter().map(|step| later(step, heard)));
+            coder.push(later(checks, heard));
+            coder.push(later(ready("Both stand."), heard));
             reviewer.push(later(verdict("Both it is."), "Both stand"));
             lead.push(later(merge(&format!("plant {name} too")), "Both it is"));
         }
@@ -151,7 +171,7 @@ impl Item {
     }
 }
 
-async fn team(items: &[Item], with: &str, variables: &[(&str, String)]) -> Team {
+pub(crate) async fn team(items: &[Item], with: &str, variables: &[(&str, String)]) -> Team {
     let mut stories = vec![Scenario::parse(&START.replace("WITH", with)).unwrap()];
     stories.extend(items.iter().map(|item| item.story()));
     let roadmap: String = items.iter().map(|item| item.on_roadmap()).collect();
@@ -169,7 +189,7 @@ async fn team(items: &[Item], with: &str, variables: &[(&str, String)]) -> Team 
 }
 
 /// What was merged, oldest first.
-fn merged(team: &Team) -> Vec<String> {
+pub(crate) fn merged(team: &Team) -> Vec<String> {
     let log = team
         .scratch
         .remote_git(&["log", "--reverse", "--format=%s", "main"]);
@@ -179,20 +199,20 @@ fn merged(team: &Team) -> Vec<String> {
         .collect()
 }
 
-fn on_main(team: &Team) -> String {
+pub(crate) fn on_main(team: &Team) -> String {
     let file = team.scratch.remote_file("main", ".codebutler/roadmap.md");
     file.unwrap()
 }
 
 /// The run as scripts see it; nothing while the hub is away.
-async fn run(team: &Team) -> Option<Value> {
+pub(crate) async fn run(team: &Team) -> Option<Value> {
     let all: Value = serde_json::from_str(&team.try_page("v1/runs").await?).ok()?;
     Some(all["runs"][0].clone())
 }
 
 /// Waits until the thread of the run says this, and checks all the while that no more
 /// items are at work than allowed.
-async fn until_said(team: &Team, root: &str, words: &str, patience: Duration) -> Value {
+pub(crate) async fn until_said(team: &Team, root: &str, words: &str, patience: Duration) -> Value {
     let deadline = tokio::time::Instant::now() + patience;
     loop {
         let thread = team.thread(root).await.unwrap_or_default();

@@ -23,6 +23,7 @@ mod deciding;
 mod demo_login;
 mod demo_talk;
 mod developing;
+mod developing_by_hand;
 mod doctor;
 mod drafts;
 mod ecosystems;

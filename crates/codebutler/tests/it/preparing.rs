@@ -315,6 +315,7 @@ pub(crate) fn foreign_pull(root: &Path) {
             .unwrap();
         let new = butler_repo::NewPull {
             branch: butler_protocol::BranchName::new("codebutler/theirs-aaaaaa"),
+            base: None,
             title: "Theirs".to_owned(),
             body: String::new(),
         };

@@ -8,7 +8,7 @@ use axum::{
     routing::{get, post},
 };
 use butler_policy::Duty;
-use butler_protocol::{RunChange, RunReport, RunState, RunView, fault};
+use butler_protocol::{RunChange, RunDecide, RunReport, RunState, RunView, fault};
 use rusqlite::params;
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/agent/v1/runs", get(list))
         .route("/agent/v1/runs/state", post(change))
         .route("/agent/v1/runs/report", post(report))
+        .route("/agent/v1/runs/decide", post(decide))
 }
 
 async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Vec<RunView>>, Refused> {
@@ -91,6 +92,23 @@ async fn report(
                 root: run.thread.root,
             });
             Ok(())
+        })
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+/// The PM says when; whether, the person said who started it.
+async fn decide(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(wanted): Json<RunDecide>,
+) -> Result<Json<Value>, Refused> {
+    let rules = app.rules.clone();
+    app.store
+        .write(move |tx| {
+            check(tx, &caller)?;
+            let run = runs::get(tx.db(), &caller.agent.repo, &wanted.request)?;
+            runs::decide_item(tx, &rules, &run, wanted.number)
         })
         .await?;
     Ok(Json(json!({"ok": true})))

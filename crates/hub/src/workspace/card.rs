@@ -250,7 +250,14 @@ const fn style(kind: DecisionKind, choice: Choice) -> Option<&'static str> {
     match (kind, choice) {
         (DecisionKind::Command, Choice::Approve) => Some("danger"),
         (DecisionKind::Command, _)
-        | (_, Choice::Modify | Choice::Each | Choice::Hold | Choice::StartMerging) => None,
+        | (
+            _,
+            Choice::Modify
+            | Choice::Each
+            | Choice::Hold
+            | Choice::StartMerging
+            | Choice::StartStacked,
+        ) => None,
         (_, Choice::Reject | Choice::Close | Choice::Stop) => Some("danger"),
         (_, Choice::Approve | Choice::Accept | Choice::Merge | Choice::Start | Choice::Raise) => {
             Some("primary")

@@ -96,7 +96,7 @@ pub(crate) fn post(
         fault("hub.after-outbox");
     }
     if let Some(card) = tag.as_ref().and_then(|tag| tag.card.as_ref()) {
-        runs::decide_unattended(tx, rules, agent, &card.request)?;
+        runs::decide_plan(tx, rules, agent, &card.request)?;
     }
     fault("hub.after-post");
     Ok(answer)

@@ -6,9 +6,9 @@ mod view;
 
 use butler_policy::Duty;
 use butler_protocol::{
-    ActionId, CardBody, Choice, Decision, DecisionKind, DevelopItem, DevelopSubject, ItemTag,
-    MergeMode, MessageTs, PostTag, PullStatus, RequestId, RunState, Subject, ThreadId, Usd, UserId,
-    fault,
+    ActionId, CardBody, Choice, Decision, DecisionKind, DecisionView, DevelopItem, DevelopSubject,
+    ItemTag, MergeMode, MessageTs, PostTag, PullStatus, RequestId, RunState, Subject, ThreadId,
+    Usd, UserId, fault,
 };
 use rusqlite::{OptionalExtension, Row, params};
 use serde::{Serialize, de::DeserializeOwned};
@@ -298,42 +298,71 @@ fn spoken(db: &Db, thread: &ThreadId) -> Result<bool, Trouble> {
     Ok(found)
 }
 
-/// Decides a card in the name of whoever started the run, where that is what they
-/// said yes to; all others wait for a person.
-pub(crate) fn decide_unattended(
+/// A plan that was just posted is decided at once, where it may be. A merge waits
+/// for its turn: [`decide_item`].
+pub(crate) fn decide_plan(
     tx: &mut Tx<'_>,
     rules: &Rules,
     agent: &Agent,
     request: &RequestId,
 ) -> Result<(), Trouble> {
-    let body = body_of(tx.db(), &agent.repo, request)?;
     let Some(view) = decide::view(tx.db(), &agent.repo, request)? else {
         return Ok(());
     };
-    if !body.is_some_and(|body| body.unattended) || view.decided.is_some() {
-        return Ok(());
-    }
-    let asked = view.asked;
-    let Some((run, Some(_))) = of_thread(tx.db(), &asked.thread)? else {
+    let run = of_thread(tx.db(), &view.asked.thread)?;
+    let Some((run, Some(_))) = run.filter(|_| view.asked.kind == DecisionKind::Plan) else {
         return Ok(());
     };
-    let choice = match asked.kind {
-        DecisionKind::Plan => Choice::Approve,
-        DecisionKind::Merge if run.mode != MergeMode::Person => Choice::Merge,
-        _ => return Ok(()),
+    decide_card(tx, rules, &run, &view)
+}
+
+/// Decides what waits in the thread of an item and was allowed at the start.
+pub(crate) fn decide_item(
+    tx: &mut Tx<'_>,
+    rules: &Rules,
+    run: &Run,
+    number: u32,
+) -> Result<(), Trouble> {
+    let places = places(tx.db(), run)?.into_iter();
+    let mut own = places.filter(|(item, _)| *item == number);
+    let Some((_, Some(thread))) = own.next() else {
+        return refuse(Refusal::NoSuchRun);
     };
-    if run.state != RunState::Running || spoken(tx.db(), &asked.thread)? {
-        return Ok(());
+    match newest_open(&decide::of_thread(tx.db(), &thread)?) {
+        Some(view) => decide_card(tx, rules, run, view),
+        None => Ok(()),
     }
+}
+
+/// The plan or merge that waits: an older card is about what is not so any more.
+fn newest_open(cards: &[DecisionView]) -> Option<&DecisionView> {
+    let kinds = [DecisionKind::Plan, DecisionKind::Merge];
+    let mut newest = cards.iter().rev();
+    let newest = newest.find(|card| kinds.contains(&card.asked.kind));
+    newest.filter(|card| card.decided.is_none())
+}
+
+/// Decides a card in the name of whoever started the run, where that is what they
+/// said yes to; all others wait for a person.
+fn decide_card(
+    tx: &mut Tx<'_>,
+    rules: &Rules,
+    run: &Run,
+    view: &DecisionView,
+) -> Result<(), Trouble> {
+    let Some(choice) = allowed(tx.db(), run, view)? else {
+        return Ok(());
+    };
     let person = Person {
         name: name_of(tx.db(), &run.person)?,
-        id: run.person,
+        id: run.person.clone(),
     };
+    let asked = &view.asked;
     let click = Click {
-        channel: asked.thread.channel,
-        message: asked.message,
+        channel: asked.thread.channel.clone(),
+        message: asked.message.clone(),
         action: ActionId {
-            request: asked.request,
+            request: asked.request.clone(),
             choice,
         },
     };
@@ -342,6 +371,22 @@ pub(crate) fn decide_unattended(
         Ok(_) | Err(Trouble::Refused(_)) => Ok(()),
         Err(trouble) => Err(trouble),
     }
+}
+
+/// What a person said to this card when they started the run; nothing where it is
+/// theirs to decide now.
+fn allowed(db: &Db, run: &Run, view: &DecisionView) -> Result<Option<Choice>, Trouble> {
+    let asked = &view.asked;
+    let choice = match asked.kind {
+        DecisionKind::Plan => Choice::Approve,
+        DecisionKind::Merge if run.mode == MergeMode::Merging => Choice::Merge,
+        _ => return Ok(None),
+    };
+    if view.decided.is_some() || run.state != RunState::Running || spoken(db, &asked.thread)? {
+        return Ok(None);
+    }
+    let body = body_of(db, &run.repo, &asked.request)?;
+    Ok(body.filter(|body| body.unattended).map(|_| choice))
 }
 
 fn name_of(db: &Db, person: &UserId) -> Result<String, Trouble> {

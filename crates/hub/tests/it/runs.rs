@@ -3,7 +3,7 @@
 use butler_protocol::{
     CardBody, CardTag, Choice, DecisionKind, DevelopItem, DevelopSubject, ItemReport, ItemState,
     ItemTag, MergeMode, MessageTs, RequestId, Reservation, ReserveAnswer, ReserveId, Role,
-    RunChange, RunReport, RunState, RunView, Sha256Hex, Subject, Usd,
+    RunChange, RunDecide, RunReport, RunState, RunView, Sha256Hex, Subject, Usd,
 };
 use butler_slack::{Posted, SlackError};
 use serde_json::json;
@@ -88,6 +88,15 @@ async fn decided(world: &World, id: &str) -> Option<(Choice, Option<RequestId>)>
     Some((decided.choice, decided.run))
 }
 
+/// The PM says that it is the item's turn.
+async fn decide(world: &World, number: u32) {
+    let wanted = RunDecide {
+        request: RequestId::new("run1"),
+        number,
+    };
+    world.control(Role::Pm).run_decide(&wanted).await.unwrap();
+}
+
 async fn run(world: &World) -> RunView {
     world.control(Role::Pm).runs().await.unwrap().remove(0)
 }
@@ -145,6 +154,17 @@ async fn an_item_spends_its_own_cap_and_all_together_the_budget_of_the_run() {
     let over = control.reserve(&reserve("r3", &root, 61)).await.unwrap();
     assert_eq!(refused(over), "run");
     assert_eq!(run(&world).await.spent, Usd::from_cents(60));
+    // What people add counts for whoever looks whether the next one fits.
+    let before = run(&world).await.subject.budget;
+    let mut post = world.post("", Some(&root), "more money");
+    let cap = subject(DecisionKind::Cap, "x");
+    card(&world.control(Role::Pm), &mut post, "cap1", &cap).await;
+    let posted = world.web(Role::Pm).post(&post).await.unwrap();
+    let action = json!({"channel": world.channel(), "ts": posted.ts,
+        "action_id": "cb:cap1:raise"});
+    let (status, answer) = world.person(&world.ana, "v1/actions", &action).await;
+    assert_eq!(status, 200, "{answer}");
+    assert!(run(&world).await.subject.budget > before);
 }
 
 #[tokio::test]
@@ -159,10 +179,21 @@ async fn what_was_allowed_at_the_start_is_decided_and_nothing_else() {
     let page = browser.get(&format!("c/{}/{item}", world.channel())).await;
     assert!(page.contains("by starting the run run1"), "{page}");
     assert!(!plan.ts.as_str().is_empty());
+    // Of two merges the newer one counts, when its turn has come.
+    unattended(&world, &item, "merge0", DecisionKind::Merge).await;
     unattended(&world, &item, "merge1", DecisionKind::Merge).await;
+    assert_eq!(decided(&world, "merge1").await, None);
+    assert_eq!(
+        run(&world).await.items[0].allowed,
+        Some(DecisionKind::Merge)
+    );
+    decide(&world, 1).await;
     assert_eq!(decided(&world, "merge1").await, by_run(Choice::Merge));
+    assert_eq!(decided(&world, "merge0").await, None);
+    assert_eq!(run(&world).await.items[0].allowed, None);
     // A command is never among it.
     unattended(&world, &item, "rm1", DecisionKind::Command).await;
+    decide(&world, 1).await;
     assert_eq!(decided(&world, "rm1").await, None);
     // Nor is anything outside the run.
     let other = world.say("something else", None).await;
@@ -172,6 +203,7 @@ async fn what_was_allowed_at_the_start_is_decided_and_nothing_else() {
     let item = open(&world, 2, "b").await.unwrap().ts;
     world.say("do it in another way", Some(&item)).await;
     unattended(&world, &item, "plan3", DecisionKind::Plan).await;
+    decide(&world, 2).await;
     assert_eq!(decided(&world, "plan3").await, None);
 }
 
@@ -181,6 +213,7 @@ async fn merges_stay_with_people_who_said_so_and_a_paused_run_decides_nothing() 
     start(&world, &[10, 10], 100, "start").await;
     let item = open(&world, 1, "a").await.unwrap().ts;
     unattended(&world, &item, "merge1", DecisionKind::Merge).await;
+    decide(&world, 1).await;
     assert_eq!(decided(&world, "merge1").await, None);
     let control = world.control(Role::Pm);
     let state = |state| RunChange {
@@ -189,17 +222,28 @@ async fn merges_stay_with_people_who_said_so_and_a_paused_run_decides_nothing() 
     };
     control.run_state(&state(RunState::Paused)).await.unwrap();
     unattended(&world, &item, "plan1", DecisionKind::Plan).await;
+    decide(&world, 1).await;
     assert_eq!(decided(&world, "plan1").await, None);
     let refused = open(&world, 2, "b").await.unwrap_err();
     assert_eq!(refused.code(), Some("run_not_running"));
     control.run_state(&state(RunState::Running)).await.unwrap();
     open(&world, 2, "b").await.unwrap();
+    // What came while it was paused is decided when it goes on.
+    decide(&world, 1).await;
+    let by_run = Some((Choice::Approve, Some(RequestId::new("run1"))));
+    assert_eq!(decided(&world, "plan1").await, by_run);
     control.run_state(&state(RunState::Stopped)).await.unwrap();
     let over = control.run_state(&state(RunState::Running)).await;
     assert_eq!(over.unwrap_err().code(), Some("run_not_running"));
     // Only the PM runs the roadmap.
     let coder = world.control(Role::Coder);
     let refused = coder.run_state(&state(RunState::Done)).await.unwrap_err();
+    assert_eq!(refused.code(), Some("restricted_action"));
+    let wanted = RunDecide {
+        request: RequestId::new("run1"),
+        number: 1,
+    };
+    let refused = coder.run_decide(&wanted).await.unwrap_err();
     assert_eq!(refused.code(), Some("restricted_action"));
 }
 

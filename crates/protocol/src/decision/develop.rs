@@ -47,6 +47,9 @@ pub enum MergeMode {
     Person,
     /// The runtime, what is reviewed and green.
     Merging,
+    /// A person, each; an item begins on the branch of the one that it depends on as
+    /// soon as that is reviewed and green.
+    Stacked,
 }
 
 impl MergeMode {
@@ -56,6 +59,7 @@ impl MergeMode {
         match choice {
             Choice::Start => Some(MergeMode::Person),
             Choice::StartMerging => Some(MergeMode::Merging),
+            Choice::StartStacked => Some(MergeMode::Stacked),
             _ => None,
         }
     }
@@ -181,6 +185,10 @@ pub struct RunItem {
     pub pull: Option<(PrNumber, PullStatus)>,
     /// The cards that wait for a person there.
     pub open: Vec<DecisionKind>,
+    /// The one of them that the hub decides when it is asked to, because a person
+    /// allowed it at the start.
+    #[serde(default)]
+    pub allowed: Option<DecisionKind>,
     /// Whether a person stopped it.
     pub stopped: bool,
     /// Whether a person wrote in it. Then plan and merge there are theirs.
@@ -224,6 +232,15 @@ pub struct RunChange {
     pub request: RequestId,
     /// How it stands from now on.
     pub state: RunState,
+}
+
+/// `POST /agent/v1/runs/decide`: what was allowed at the start is decided for an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunDecide {
+    /// Which run.
+    pub request: RequestId,
+    /// Which item.
+    pub number: u32,
 }
 
 /// `POST /agent/v1/runs/report`: how an item stands.

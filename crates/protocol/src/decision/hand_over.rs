@@ -56,8 +56,12 @@ pub enum HandOver {
     Conflict {
         /// The pull request.
         pr: PrNumber,
-        /// The files in which it and the default branch differ.
+        /// The files in which it and the default branch differ; none where it stands on
+        /// another base than the one that it was checked on.
         files: Vec<String>,
+        /// What was merged meanwhile and changed these files.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        others: Vec<MergedOther>,
     },
     /// What others did to the pull request on its forge, for the Coder.
     FromForge {
@@ -291,4 +295,16 @@ pub struct Retrospective {
     pub process: Option<String>,
     /// One change of a prompt.
     pub prompt: Option<String>,
+}
+
+/// What another thread did to the same files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergedOther {
+    /// Its title, with its number where it has one.
+    pub title: String,
+    /// Why, as its plan says; empty where nobody knows.
+    #[serde(default)]
+    pub why: String,
+    /// Which of the files in conflict it changed.
+    pub files: Vec<String>,
 }

@@ -146,6 +146,7 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "repo.sleep",
         "a quiet worktree is marked before its files move",
     ),
+    ("repo.stack", "a branch is to begin on another one"),
     (
         "repo.undo-save",
         "the files are saved before a command may lose them",

@@ -32,23 +32,15 @@ impl Worktree {
         between(self.git(), &from, &to, cancel).await
     }
 
-    /// The commit where this branch left the default branch.
+    /// The commit where this branch left what it stands on.
     /// While a newer default branch is merged in, that is where it left it.
     pub(crate) async fn fork_point(&self, cancel: &CancellationToken) -> Result<String> {
         if let Some(theirs) = self.merging().await? {
             return Ok(theirs.to_string());
         }
-        let output = self
-            .git()
-            .call(["merge-base", "HEAD", &self.repo().default_ref()])
-            .accept(&[0, 1])
-            .run(cancel)
-            .await?;
-        Ok(match output.text() {
-            // Unrelated histories: there is nothing to measure from.
-            none if none.is_empty() => "HEAD".to_owned(),
-            base => base,
-        })
+        let left = self.repo().left(self.git(), self.short(), "HEAD", cancel);
+        // Unrelated histories: there is nothing to measure from.
+        Ok(left.await?.unwrap_or_else(|| "HEAD".to_owned()))
     }
 }
 

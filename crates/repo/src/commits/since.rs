@@ -1,15 +1,67 @@
 //! What a branch changed since an earlier commit of it, without what came in from
 //! the default branch meanwhile: a second look at work need not repeat the first.
 
-use butler_protocol::{CommitSha, TreeHash};
+use std::path::PathBuf;
+
+use butler_protocol::{CommitSha, ThreadId, TreeHash};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Git, Repo, Result,
+    Repo, Result,
     commits::{diff, tree},
+    worktree::stack::is_ancestor,
 };
 
+/// A commit of the default branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergedCommit {
+    /// Its first line.
+    pub subject: String,
+    /// Those of the files that were asked for which it changed.
+    pub files: Vec<PathBuf>,
+}
+
 impl Repo {
+    /// What came to the default branch since a thread's branch left it and changed one
+    /// of these files, newest first, so many at most.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub async fn merged_since(
+        &self,
+        thread: &ThreadId,
+        files: &[PathBuf],
+        most: usize,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<MergedCommit>> {
+        let Some(branch) = self.branch_of(thread, cancel).await? else {
+            return Ok(Vec::new());
+        };
+        let default = self.default_ref();
+        let range = format!("{}..{default}", self.tracking_ref(&branch));
+        let log = self
+            .git()
+            .call(["log", "--first-parent", "--format=%H %s"])
+            .arg(format!("--max-count={most}"))
+            .args(["--end-of-options", &range, "--"])
+            .args(files)
+            .run(cancel)
+            .await?;
+        let mut found = Vec::new();
+        for line in log.lines() {
+            let Some((commit, subject)) = line.split_once(' ') else {
+                continue;
+            };
+            let mut changed = self.files_of(&CommitSha::new(commit), cancel).await?;
+            changed.retain(|file| files.contains(file));
+            found.push(MergedCommit {
+                subject: subject.to_owned(),
+                files: changed,
+            });
+        }
+        Ok(found)
+    }
+
     /// The unified diff from `before` to `head`. Where `head` stands on a newer
     /// default branch than `before` did, that one is merged into `before` first,
     /// so that what others did is on both sides. What was a conflict then shows
@@ -30,7 +82,7 @@ impl Repo {
             .run(cancel)
             .await?
             .text();
-        let from = if base.is_empty() || is_ancestor(git, &base, before, cancel).await? {
+        let from = if base.is_empty() || is_ancestor(git, &base, before.as_str(), cancel).await? {
             before.as_str().to_owned()
         } else {
             let merged = git
@@ -59,14 +111,4 @@ impl Repo {
         let written = tree::working_tree(&git, cancel).await?;
         tree::tree_of(&git, &written).await
     }
-}
-
-async fn is_ancestor(
-    git: &Git,
-    base: &str,
-    of: &CommitSha,
-    cancel: &CancellationToken,
-) -> Result<bool> {
-    let call = git.call(["merge-base", "--is-ancestor", base, of.as_str()]);
-    Ok(call.accept(&[0, 1]).run(cancel).await?.code == 0)
 }

@@ -1,7 +1,7 @@
 //! What a commit changes against the default branch, counted: for whoever decides
 //! whether it is merged. Looks at commits only, never at a working tree.
 
-use butler_protocol::CommitSha;
+use butler_protocol::{CommitSha, ThreadId};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Repo, Result, commits::diff};
@@ -25,28 +25,22 @@ pub struct ChangedFile {
 }
 
 impl Repo {
-    /// What `head` changes since it left the default branch as it is on the
-    /// remote now.
+    /// What `head` of a thread changes since it left what it stands on: the default
+    /// branch as it is on the remote now, or the branch below it.
     ///
     /// # Errors
     /// When the commit cannot be had.
     pub async fn changes_of(
         &self,
+        thread: &ThreadId,
         head: &CommitSha,
         cancel: &CancellationToken,
     ) -> Result<Changes> {
         self.fetch(cancel).await?;
-        let fork = self
-            .git()
-            .call(["merge-base", &self.default_ref(), head.as_str()])
-            .accept(&[0, 1])
-            .run(cancel)
-            .await?;
-        let from = match fork.text() {
-            // Unrelated histories: all of it is new.
-            none if none.is_empty() => self.default_ref(),
-            fork => fork,
-        };
+        let short = thread.short();
+        let left = self.left(self.git(), &short, head.as_str(), cancel).await?;
+        // Unrelated histories: all of it is new.
+        let from = left.unwrap_or_else(|| self.default_ref());
         let counted = self
             .git()
             .call(["diff", "--numstat", "-z", "--no-ext-diff", "--no-textconv"])

@@ -210,7 +210,7 @@ impl GitHubForge {
             "title": new.title,
             "body": new.body,
             "head": new.branch,
-            "base": self.repo.default_branch(),
+            "base": new.base.as_ref().unwrap_or(self.repo.default_branch()),
         });
         self.send("POST", "pulls".into(), body, cancel).await
     }
@@ -375,7 +375,12 @@ impl GitHubForge {
         cancel: &CancellationToken,
     ) -> Result<PullRequest> {
         let mut fields = serde_json::Map::new();
-        let given = [("title", &edit.title), ("body", &edit.body)];
+        let base = edit.base.as_ref().map(ToString::to_string);
+        let given = [
+            ("title", &edit.title),
+            ("body", &edit.body),
+            ("base", &base),
+        ];
         for (name, value) in given {
             if let Some(value) = value {
                 fields.insert(name.into(), json!(value));

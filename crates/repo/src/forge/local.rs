@@ -130,7 +130,10 @@ impl LocalForge {
                 body: new.body.clone(),
                 branch: new.branch.clone(),
                 head,
-                base: self.repo.default_branch().clone(),
+                base: new
+                    .base
+                    .clone()
+                    .unwrap_or_else(|| self.repo.default_branch().clone()),
                 state: PullState::Open,
                 url: None,
                 comments: Vec::new(),
@@ -189,13 +192,9 @@ impl LocalForge {
         let (from, to) = match &pull.state {
             PullState::Merged { commit } => (format!("{commit}^"), commit.to_string()),
             _ => {
-                let base = self
-                    .repo
-                    .git()
-                    .call(["merge-base", &self.repo.default_ref(), pull.head.as_str()])
-                    .run(cancel)
-                    .await?;
-                (base.text(), pull.head.to_string())
+                let base = self.repo.left_at(&pull.branch, &pull.head, cancel).await?;
+                let base = base.unwrap_or_else(|| self.repo.default_ref());
+                (base, pull.head.to_string())
             }
         };
         diff::between(self.repo.git(), &from, &to, cancel).await
@@ -211,6 +210,7 @@ impl LocalForge {
             let pull = &mut stored.pull;
             pull.title = edit.title.clone().unwrap_or_else(|| pull.title.clone());
             pull.body = edit.body.clone().unwrap_or_else(|| pull.body.clone());
+            pull.base = edit.base.clone().unwrap_or_else(|| pull.base.clone());
             Ok(())
         })
         .await

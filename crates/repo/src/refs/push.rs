@@ -12,7 +12,7 @@ use crate::{
     commits::commit::by,
     git::path_of,
     lock::FileLock,
-    worktree::{name, status},
+    worktree::{name, stack::is_ancestor, status},
 };
 
 const ATTEMPTS: u32 = 5;
@@ -190,7 +190,10 @@ impl Worktree {
         repo.fetch(cancel).await?;
         let writer = self.writer(cancel).await?;
         let before = self.head().await?;
-        self.rebase_on(&repo.default_ref(), &writer, cancel).await?;
+        let below = self.stacked(cancel).await?;
+        let onto = repo.default_ref();
+        let from = below.as_ref().map(|below| below.at.as_str());
+        self.rebase_from(from, &onto, &writer, cancel).await?;
         let head = self.head().await?;
         if head == before || repo.remote().is_none() {
             return Ok(head);
@@ -215,21 +218,22 @@ impl Worktree {
             let found = git.call(["merge-base", &default, commit]).accept(&[0, 1]);
             found.run(cancel).await.map(|output| output.text())
         };
-        let (ours, theirs) = (base("HEAD").await?, base(tip.as_str()).await?);
+        let ours = base("HEAD").await?;
+        let left = self.repo().left(git, self.short(), tip.as_str(), cancel);
+        let theirs = left.await?.unwrap_or_default();
         if ours.is_empty() || theirs.is_empty() || ours == theirs || !name::is_ours(&self.branch) {
             return Ok(false);
         }
-        let newer = git
-            .call(["merge-base", "--is-ancestor", &theirs, &ours])
-            .accept(&[0, 1])
-            .run(cancel)
-            .await?;
+        // It stood on another branch that was squashed, or on an older default branch.
+        let stack = self.repo().stack_of(self.short()).await?;
+        let newer = stack.is_some_and(|stack| stack.at.as_str() == theirs)
+            || is_ancestor(git, &theirs, &ours, cancel).await?;
         // One commit per line; `+` marks a patch that we do not have.
         let patches = git
             .call(["cherry", "HEAD", tip.as_str(), &theirs])
             .run(cancel)
             .await?;
-        Ok(newer.code == 0 && patches.lines().all(|line| line.starts_with('-')))
+        Ok(newer && patches.lines().all(|line| line.starts_with('-')))
     }
 
     /// Fetches this branch alone.
@@ -275,6 +279,17 @@ impl Worktree {
         writer: &FileLock,
         cancel: &CancellationToken,
     ) -> Result<()> {
+        self.rebase_from(None, onto, writer, cancel).await
+    }
+
+    /// The same with only the commits after `from`.
+    async fn rebase_from(
+        &self,
+        from: Option<&str>,
+        onto: &str,
+        writer: &FileLock,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
         let git_dir = self.git().git_dir()?;
         self.stand_aside(cancel).await?;
         if let Some(operation) = status::unfinished(&git_dir) {
@@ -300,7 +315,8 @@ impl Worktree {
             .git()
             .call(["rebase", "--quiet", "--no-verify", "--no-autostash"])
             .args(["--no-gpg-sign", "--no-update-refs", "--empty=drop"])
-            .args(["--end-of-options", onto])
+            .args(from.map(|_| format!("--onto={onto}")))
+            .args(["--end-of-options", from.unwrap_or(onto)])
             .holding(writer);
         fault("repo.before-rebase");
         let outcome = by(call, Role::Coder).run(cancel).await;

@@ -8,7 +8,11 @@ use std::{fs, path::PathBuf};
 use butler_protocol::{CommitSha, Role, fault};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Result, Worktree, commits::tree, git::path_of};
+use crate::{
+    Error, Result, Worktree,
+    commits::{commit::by, tree},
+    git::path_of,
+};
 
 /// Its file in the worktree's own git folder; it goes with the worktree.
 const MARK: &str = "codebutler-merging";
@@ -121,10 +125,11 @@ impl Worktree {
         theirs: &CommitSha,
         cancel: &CancellationToken,
     ) -> Result<(String, Vec<PathBuf>)> {
+        let theirs = self.as_seen_from_here(theirs, cancel).await?;
         let merged = self
             .git()
             .call(["merge-tree", "--write-tree", "-z", "--name-only"])
-            .args(["--no-messages", "HEAD", theirs.as_str()])
+            .args(["--no-messages", "HEAD", &theirs])
             .accept(&[0, 1])
             .run(cancel)
             .await?;
@@ -135,6 +140,27 @@ impl Worktree {
         files.sort();
         files.dedup();
         Ok((tree, files))
+    }
+
+    /// The same files as a commit on what this branch stood on: what is merged of that
+    /// is then in nobody's way. Without such a branch it is `theirs`.
+    async fn as_seen_from_here(
+        &self,
+        theirs: &CommitSha,
+        cancel: &CancellationToken,
+    ) -> Result<String> {
+        let Some(below) = self.stacked(cancel).await? else {
+            return Ok(theirs.to_string());
+        };
+        let tree = format!("{theirs}^{{tree}}");
+        let call = self
+            .git()
+            .call(["commit-tree", "--no-gpg-sign", &tree])
+            .args(["-p", below.at.as_str(), "-m", "the default branch"])
+            // The same name at every look: it stands in the marks.
+            .variable("GIT_AUTHOR_DATE", "@0 +0000")
+            .variable("GIT_COMMITTER_DATE", "@0 +0000");
+        Ok(by(call, Role::Coder).run(cancel).await?.text())
     }
 }
 

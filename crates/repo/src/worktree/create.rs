@@ -199,7 +199,7 @@ impl Repo {
                 return Ok(tip);
             }
         }
-        self.start().await
+        self.start(branch).await
     }
 
     /// The local branch, made if it is missing; for a `fresh` worktree brought up
@@ -214,7 +214,7 @@ impl Repo {
         let theirs = self.resolve(&self.tracking_ref(branch)).await?;
         let (to, from) = match (self.resolve(&local).await?, theirs) {
             (None, Some(theirs)) => (theirs, String::new()),
-            (None, None) => (self.start().await?, String::new()),
+            (None, None) => (self.start(branch).await?, String::new()),
             (Some(at), Some(theirs)) if fresh && at != theirs => {
                 let behind = self
                     .git()
@@ -245,8 +245,13 @@ impl Repo {
         Ok(())
     }
 
-    /// Where new branches start.
-    async fn start(&self) -> Result<CommitSha> {
+    /// Where a new branch starts.
+    async fn start(&self, branch: &BranchName) -> Result<CommitSha> {
+        let short = name::short_of(branch).unwrap_or_default();
+        let stack = self.stack_of(short).await?;
+        if let Some(stack) = stack.filter(|_| !name::is_knowledge(branch)) {
+            return Ok(stack.at);
+        }
         let start = self.resolve(&self.default_ref()).await?;
         start.ok_or_else(|| Error::Empty {
             branch: self.default_branch().clone(),

@@ -40,6 +40,7 @@ impl Repo {
             self.drop_branch(&branch, &short, cancel).await?;
         }
         self.forget_sleep(&short).await;
+        self.unstack(&short, cancel).await?;
         Ok(())
     }
 

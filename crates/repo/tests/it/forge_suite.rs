@@ -40,8 +40,8 @@ pub(crate) async fn life(scratch: &ScratchRepo, forge: &Forge, worktree: &Worktr
     );
 
     let edit = Edit {
-        title: None,
         body: Some("Better words.".into()),
+        ..Edit::default()
     };
     for _ in 0..2 {
         let edited = forge.edit(number, &edit, &go()).await.unwrap();

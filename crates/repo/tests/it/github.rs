@@ -83,6 +83,13 @@ async fn github_lives_a_whole_life() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn github_moves_what_stood_on_a_merged_branch() {
+    let Some(stage) = stage().await else { return };
+    let repo = stage.worktree.repo();
+    crate::stacking::life(&stage.scratch, &stage.forge, repo).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn github_refuses_what_it_must() {
     let Some(stage) = stage().await else { return };
     refusals(&stage.scratch, &stage.forge, &stage.worktree).await;

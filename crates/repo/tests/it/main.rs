@@ -18,6 +18,7 @@ mod saving;
 mod settling;
 mod signing_off;
 mod sleeping;
+mod stacking;
 mod start_up;
 mod support;
 mod syncing;

@@ -56,6 +56,7 @@ pub(crate) async fn deliver(worktree: &Worktree, file: &str, text: &str) {
 pub(crate) fn pull(branch: &BranchName) -> NewPull {
     NewPull {
         branch: branch.clone(),
+        base: None,
         title: "Add a greeting".into(),
         body: "What it does.".into(),
     }

@@ -82,7 +82,7 @@ pub(super) async fn change(
         Some((before, round.saturating_sub(1)))
     });
     let new = async {
-        let changes = repo.changes_of(head, cancel).await?;
+        let changes = repo.changes_of(&context.thread, head, cancel).await?;
         match &before {
             None => Ok(changes.diff),
             Some((before, _)) => repo.changed_since(before, head, cancel).await,

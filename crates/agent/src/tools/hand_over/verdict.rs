@@ -322,7 +322,8 @@ async fn changed_since(
 /// counts as opened by nobody, so it is said.
 async fn unread(context: &ThreadContext, ready: &Ready, tool_context: &ToolContext) -> Vec<String> {
     let repo = &context.agent.repo;
-    let Ok(changes) = repo.changes_of(&ready.head, tool_context.cancel()).await else {
+    let changes = repo.changes_of(&context.thread, &ready.head, tool_context.cancel());
+    let Ok(changes) = changes.await else {
         return vec!["(the change could not be listed)".to_owned()];
     };
     let reading = context.facts().review.reading.clone();

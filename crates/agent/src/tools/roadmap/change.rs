@@ -2,9 +2,9 @@
 //! as it is on the default branch and checked there; a person sees the whole with its
 //! diff on one card, and one approval is one commit.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use butler_playbook::diff;
+use butler_playbook::{Roadmap, diff};
 use butler_policy::Permit;
 use butler_protocol::{
     Remark, RequestId, RoadmapChange, RoadmapItem, RoadmapStatus, RoadmapSubject, Subject,
@@ -110,17 +110,26 @@ impl ChatTool for ChangeRoadmap {
                 ));
             }
         };
+        let mut remarks: Vec<Remark> = meant(&now, &changes).into_iter().collect();
+        match roadmap::is_there(context, tool_context.cancel()).await {
+            Ok(true) => {}
+            Ok(false) => remarks.push(Remark::runtime(
+                "The file",
+                "is new: there is no roadmap yet",
+            )),
+            Err(error) => return failed("the roadmap could not be read", &error),
+        }
+        if !why.is_empty() {
+            remarks.push(Remark::model("Why", why));
+        }
         let subject = RoadmapSubject {
+            diff: shown(&now, &changed, &changes),
             changes,
-            diff: shown(now.text(), changed.text()),
         };
         let card = NewCard {
             request: RequestId::of(permit.call()),
             subject: Subject::Roadmap(Box::new(subject)),
-            remarks: (!why.is_empty())
-                .then(|| Remark::model("Why", why))
-                .into_iter()
-                .collect(),
+            remarks,
             learnings: Vec::new(),
         };
         let said = "the change of the roadmap is waiting for approval";
@@ -128,9 +137,38 @@ impl ChatTool for ChangeRoadmap {
     }
 }
 
-/// What goes and comes; which side is which says the card.
-fn shown(before: &str, after: &str) -> String {
-    let whole = diff("roadmap.md", before, after);
+/// The titles of the items that are only numbers on the card.
+fn meant(now: &Roadmap, changes: &[RoadmapChange]) -> Option<Remark> {
+    let numbers = changes.iter().flat_map(|change| match change {
+        RoadmapChange::Add(_) => [None, None],
+        RoadmapChange::Move { item, before } => [Some(*item), *before],
+        RoadmapChange::Change { item, .. }
+        | RoadmapChange::Split { item, .. }
+        | RoadmapChange::Status { item, .. }
+        | RoadmapChange::Block { item, .. } => [Some(*item), None],
+    });
+    let numbers: BTreeSet<u32> = numbers.flatten().collect();
+    let items = numbers.into_iter().filter_map(|number| now.item(number));
+    let names: Vec<String> = items
+        .map(|item| format!("{}. {}", item.number, item.title))
+        .collect();
+    (!names.is_empty()).then(|| Remark::runtime("Items meant", names.join("\n")))
+}
+
+/// What goes and comes of what is there. New items stand on the card as they are, so
+/// that nobody has to read them twice.
+fn shown(now: &Roadmap, changed: &Roadmap, changes: &[RoadmapChange]) -> String {
+    let others = changes
+        .iter()
+        .filter(|change| !matches!(change, RoadmapChange::Add(_)));
+    let others: Vec<RoadmapChange> = others.cloned().collect();
+    if others.is_empty() {
+        return String::new();
+    }
+    // Those that name a new item go only together with it.
+    let after = now.apply(&others);
+    let after = after.as_ref().unwrap_or(changed);
+    let whole = diff("roadmap.md", now.text(), after.text());
     // An empty line of the file has nothing to show for its blank.
     let lines: Vec<&str> = whole.lines().skip(2).map(str::trim_end).collect();
     lines.join("\n")
@@ -232,6 +270,31 @@ mod tests {
 
     fn of(changes: &Value) -> Result<Vec<RoadmapChange>, Vec<String>> {
         read(serde_json::from_value(json!({ "changes": changes.clone() })).unwrap())
+    }
+
+    #[test]
+    fn the_card_shows_an_item_once_and_names_what_is_only_a_number() {
+        let now = Roadmap::parse("## 1. Auth\n\n## 2. Mail\n");
+        let add = json!({"op": "add", "title": "Search"});
+        let block = json!({"op": "block", "item": 2, "reason": "no account"});
+        let card = |changes: &Value| {
+            let changes = now.numbered(of(changes).unwrap());
+            let changed = now.apply(&changes).unwrap();
+            let meant = meant(&now, &changes).map(|remark| remark.text);
+            (shown(&now, &changed, &changes), meant)
+        };
+        assert_eq!(card(&json!([add.clone()])), (String::new(), None));
+        let (diff, meant) = card(&json!([add.clone(), block]));
+        assert!(
+            diff.contains("no account") && !diff.contains("Search"),
+            "{diff}"
+        );
+        assert_eq!(meant.as_deref(), Some("2. Mail"));
+        let moved = json!({"op": "move", "item": 2, "before": 1});
+        assert_eq!(card(&json!([moved])).1.as_deref(), Some("1. Auth\n2. Mail"));
+        // What needs the new item is shown with it.
+        let needs = json!({"op": "change", "item": 1, "depends_on": [3]});
+        assert!(card(&json!([add, needs])).0.contains("+## 3. Search"));
     }
 
     #[test]

@@ -168,6 +168,7 @@ const fn look_of(choice: Choice) -> (&'static str, &'static str) {
         | Choice::Merge
         | Choice::Start
         | Choice::StartMerging
+        | Choice::StartStacked
         | Choice::Raise => ("yes", "✓"),
         Choice::Modify | Choice::Each | Choice::Hold => ("later", "…"),
         Choice::Reject | Choice::Close | Choice::Stop => ("no", "✕"),

@@ -43,6 +43,7 @@ const fn merging(mode: MergeMode) -> &'static str {
     match mode {
         MergeMode::Person => "a person merges each",
         MergeMode::Merging => "merges what is green",
+        MergeMode::Stacked => "stacked, a person merges each",
     }
 }
 

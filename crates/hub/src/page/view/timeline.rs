@@ -304,6 +304,9 @@ fn hand_over(index: usize, body: &HandOver, names: &Names) -> Markup {
             (fold(index, "summary", &blocks::markdown(cut(summary), names)))
             @if let Some(receipt) = receipt { (checks(receipt)) }
         },
+        HandOver::Conflict { files, .. } if files.is_empty() => {
+            html! { p { "put on the default branch, to be checked again" } }
+        }
         HandOver::Conflict { files, .. } => html! { p { "conflict in " (files.join(", ")) } },
         HandOver::FromForge { pr, news, .. } => {
             html! { p { (count_of(news.len(), "thing")) " happened to " (pr.to_string()) } }

@@ -92,7 +92,7 @@ pub(crate) fn keep(
         card.filter(|card| card::carries(&body, &card.request)),
     ) {
         outbox::register_card(tx, &own.agent, channel, &ts, &body, tag)?;
-        runs::decide_unattended(tx, rules, &own.agent, &card.request)?;
+        runs::decide_plan(tx, rules, &own.agent, &card.request)?;
     }
     if let Some(tag) = &tag {
         runs::item_stands(tx, &own.agent, &ts, tag)?;

@@ -206,7 +206,9 @@ fn of_roadmap(subject: &RoadmapSubject, words: Words) -> Vec<Part> {
         .iter()
         .flat_map(|change| of_roadmap_change(change, words))
         .collect();
-    parts.push(Part::code("In the file", diff));
+    if !diff.is_empty() {
+        parts.push(Part::code("In the file", diff));
+    }
     parts
 }
 

@@ -3,7 +3,7 @@
 use butler_protocol::{DecisionKind, ItemReport, PrNumber, RunItem, RunView, ThreadId};
 use rusqlite::{OptionalExtension, params};
 
-use super::{COLUMNS, Run, places, read_run, run_of, spent, spoken};
+use super::{COLUMNS, Run, allowed, cap_of, newest_open, places, read_run, run_of, spent, spoken};
 use crate::{
     budget,
     error::Trouble,
@@ -45,6 +45,9 @@ fn view(db: &Db, run: Run) -> Result<RunView, Trouble> {
             items.push(item(db, &run, number, thread)?);
         }
     }
+    let mut subject = run.subject.clone();
+    // With what people added.
+    subject.budget = cap_of(db, &run)?;
     Ok(RunView {
         spent: spent(db, &run)?,
         request: run.request,
@@ -52,23 +55,27 @@ fn view(db: &Db, run: Run) -> Result<RunView, Trouble> {
         person: run.person,
         mode: run.mode,
         state: run.state,
-        subject: run.subject,
+        subject,
         items,
     })
 }
 
 fn item(db: &Db, run: &Run, number: u32, thread: ThreadId) -> Result<RunItem, Trouble> {
     let pull = pulls::of_thread(db, &thread)?;
-    let cards = decide::of_thread(db, &thread)?.into_iter();
-    let open: Vec<DecisionKind> = cards
-        .filter(|view| view.decided.is_none())
-        .map(|view| view.asked.kind)
-        .collect();
+    let cards = decide::of_thread(db, &thread)?;
+    let open = cards.iter().filter(|card| card.decided.is_none());
+    let open: Vec<DecisionKind> = open.map(|card| card.asked.kind).collect();
+    let newest = newest_open(&cards);
+    let granted = match newest.map(|card| allowed(db, run, card)).transpose()? {
+        Some(Some(_)) => newest.map(|card| card.asked.kind),
+        _ => None,
+    };
     Ok(RunItem {
         number,
         spent: budget::spent_in_thread(db, &thread)?,
         pull: pull.map(|pull| (PrNumber(pull.number), pull.state)),
         open,
+        allowed: granted,
         stopped: stops::stopped(db, &thread)?.is_some(),
         spoken: spoken(db, &thread)?,
         report: report(db, run, number)?,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    super::{MergeAgain, PullRequest, PullState, answer::Answer, gh::Request},
+    super::{Edit, MergeAgain, PullRequest, PullState, answer::Answer, gh::Request, wire},
     ATTEMPTS, GitHubForge,
 };
 use crate::{Error, Result, refs::push::jitter};
@@ -22,6 +22,7 @@ impl GitHubForge {
             let (pull, json) = self.one(number, cancel).await?;
             match &pull.state {
                 PullState::Merged { commit } => {
+                    self.retarget(&pull, cancel).await?;
                     self.delete_branch(&pull.branch, head, cancel).await?;
                     return Ok(commit.clone());
                 }
@@ -108,6 +109,22 @@ impl GitHubForge {
         });
         let path = format!("pulls/{}/merge", pull.number.0);
         self.send("PUT", path, body, cancel).await
+    }
+
+    /// What stands on a merged branch stands on what that was merged into, before the
+    /// branch goes: GitHub closes what loses its base.
+    async fn retarget(&self, merged: &PullRequest, cancel: &CancellationToken) -> Result<()> {
+        let path = format!("pulls?state=open&base={}", merged.branch);
+        let above = self.all(&path, cancel).await?;
+        let above = above.iter().filter_map(wire::pull);
+        let edit = Edit {
+            base: Some(merged.base.clone()),
+            ..Edit::default()
+        };
+        for pull in above.filter(|pull| pull.base == merged.branch) {
+            self.edit(pull.number, &edit, cancel).await?;
+        }
+        Ok(())
     }
 
     /// Deletes a merged branch, unless somebody has pushed to it since.

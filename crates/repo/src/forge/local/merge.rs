@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
-        PullRequest, PullState,
+        Edit, PullRequest, PullState,
         store::{self, Kept},
     },
     ATTEMPTS, LocalForge,
@@ -30,7 +30,10 @@ impl LocalForge {
             let kept = store::one(&self.repo, number, cancel).await?;
             let pull = self.live(kept.stored.clone()).await?.pull;
             match &pull.state {
-                PullState::Merged { commit } => return Ok(commit.clone()),
+                PullState::Merged { commit } => {
+                    self.retarget(&pull, cancel).await?;
+                    return Ok(commit.clone());
+                }
                 PullState::Closed => {
                     return Err(Error::NotOpen {
                         number,
@@ -51,8 +54,11 @@ impl LocalForge {
                 }
                 PullState::Open => {}
             }
-            match self.squash_once(&kept, pull, delete, cancel).await {
-                Ok((commit, Pushed::Done)) => return Ok(commit),
+            match self.squash_once(&kept, &pull, delete, cancel).await {
+                Ok((commit, Pushed::Done)) => {
+                    self.retarget(&pull, cancel).await?;
+                    return Ok(commit);
+                }
                 Ok((_, Pushed::Behind)) => jitter(attempt, cancel).await?,
                 // A remote that forbids deletions can still be merged into.
                 Err(Error::Refused { .. }) if delete => delete = false,
@@ -68,18 +74,19 @@ impl LocalForge {
     async fn squash_once(
         &self,
         kept: &Kept,
-        pull: PullRequest,
+        pull: &PullRequest,
         delete: bool,
         cancel: &CancellationToken,
     ) -> Result<(CommitSha, Pushed)> {
-        let base = self.repo.resolve(&self.repo.default_ref()).await?;
+        let onto = self.repo.tracking_ref(&pull.base);
+        let base = self.repo.resolve(&onto).await?;
         let base = base.ok_or_else(|| Error::Empty {
             branch: pull.base.clone(),
         })?;
         let squash = Squash {
             repo: &self.repo,
             base: &base,
-            pull: &pull,
+            pull,
             role: Role::Lead,
         };
         let commit = squash.write(cancel).await?;
@@ -118,5 +125,18 @@ impl LocalForge {
         let pushed = self.repo.push_refs(&changes, cancel).await?;
         fault("forge.after-merge");
         Ok((commit, pushed))
+    }
+
+    /// What stood on a merged branch stands on what that was merged into.
+    async fn retarget(&self, merged: &PullRequest, cancel: &CancellationToken) -> Result<()> {
+        let edit = Edit {
+            base: Some(merged.base.clone()),
+            ..Edit::default()
+        };
+        let open = self.list(true, cancel).await?;
+        for pull in open.iter().filter(|pull| pull.base == merged.branch) {
+            self.edit(pull.number, &edit, cancel).await?;
+        }
+        Ok(())
     }
 }
