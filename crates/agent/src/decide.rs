@@ -2,7 +2,6 @@
 
 pub(crate) mod blocked_merge;
 pub(crate) mod cards;
-pub(crate) mod conflict;
 pub(crate) mod designs;
 pub(crate) mod evidence;
 pub(crate) mod fast_track;

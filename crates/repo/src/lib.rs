@@ -39,7 +39,7 @@ pub use commits::since::MergedCommit;
 pub use commits::stat::{ChangedFile, Changes};
 pub use commits::tree::tree_of;
 pub use error::{Error, Result};
-pub use forecast::{Clash, Forecast};
+pub use forecast::Clash;
 pub use forge::{
     Account, Author, Check, CheckNow, CheckState, Comment, Edit, Forge, ForgeHost, ForgeHosts,
     ForgeKind, MergeAgain, NewComment, NewPull, Place, PullNow, PullRequest, PullState,
@@ -56,7 +56,6 @@ pub use undo::{SavedFiles, Undo};
 pub use worktree::Worktree;
 pub use worktree::name::{BRANCH_PREFIX, branch, knowledge_branch, short_of};
 pub use worktree::reconcile::Odd;
-pub use worktree::stack::Stack;
 pub use worktree::status::{Change, Status};
 pub use worktree::submodules::Submodule;
 pub use worktree::trial::Trial;

@@ -18,14 +18,14 @@ use crate::{
     decide::{
         blocked_merge,
         cards::{self, NewCard},
-        conflict, evidence,
+        evidence,
         knowledge::{self, Written},
         outcomes,
     },
     develop::{item, stacking},
     tell::{render, report, thread_journal, thread_logs, thread_page},
     thread::context::{ThreadContext, request_nth},
-    upkeep::{growing, history, overlap, pull_news, tree},
+    upkeep::{conflict, growing, history, overlap, pull_news, tree},
 };
 
 /// Squash onto the default branch, exactly the reviewed files; then clean up.

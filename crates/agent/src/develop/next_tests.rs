@@ -280,3 +280,87 @@ fn who_waits_is_told_for_whom() {
     assert_eq!(world.told[&3].why, "waits for 2");
     assert!(!world.finished);
 }
+
+/// An item that waits for its merge card; `allowed` when the hub may decide it.
+fn at_its_merge(world: &mut World, number: u32, reviewed: bool, allowed: Option<DecisionKind>) {
+    let mut standing = Standing::plain(ItemState::Asks);
+    standing.reviewed = reviewed;
+    world.run.standing.insert(number, standing);
+    let mut items = world.run.view.items.iter_mut();
+    let item = items.find(|item| item.number == number).unwrap();
+    item.open = vec![DecisionKind::Merge];
+    item.allowed = allowed;
+}
+
+#[test]
+fn an_item_begins_on_reviewed_work_only_where_a_person_wanted_stacks() {
+    for (mode, reviewed, begins) in [
+        (MergeMode::Stacked, true, vec![2]),
+        (MergeMode::Stacked, false, vec![]),
+        (MergeMode::Person, true, vec![]),
+        (MergeMode::Merging, true, vec![]),
+    ] {
+        let mut world = World::new(&[vec![], vec![1], vec![1, 2]], 3, &[10], 100);
+        world.run.view.mode = mode;
+        world.carry_out();
+        at_its_merge(&mut world, 1, reviewed, None);
+        let steps = next(&world.run, &world.roadmap);
+        let opened: Vec<u32> = steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Open(number) => Some(*number),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(opened, begins, "{mode:?} {reviewed}");
+    }
+}
+
+#[test]
+fn what_stands_on_two_unmerged_items_waits_and_what_is_below_is_one() {
+    let mut world = World::new(&[vec![], vec![], vec![1, 2]], 3, &[10], 100);
+    world.run.view.mode = MergeMode::Stacked;
+    world.carry_out();
+    at_its_merge(&mut world, 1, true, None);
+    at_its_merge(&mut world, 2, true, None);
+    let steps = next(&world.run, &world.roadmap);
+    assert!(!steps.contains(&Step::Open(3)), "{steps:?}");
+    world
+        .run
+        .standing
+        .insert(1, Standing::plain(ItemState::Merged));
+    world.run.view.items[0].pull = Some((PrNumber(1), PullStatus::Merged));
+    let steps = next(&world.run, &world.roadmap);
+    assert!(steps.contains(&Step::Open(3)), "{steps:?}");
+    assert_eq!(stands_on(&world.run.view, 3, &world.roadmap), Some(2));
+    assert_eq!(stands_on(&world.run.view, 2, &world.roadmap), None);
+}
+
+#[test]
+fn merges_are_decided_one_after_the_other_in_the_order_of_the_forecast() {
+    let mut world = World::new(&[vec![], vec![], vec![]], 3, &[10], 100);
+    world.carry_out();
+    for number in 1..=3 {
+        at_its_merge(&mut world, number, true, Some(DecisionKind::Merge));
+    }
+    world.run.order = vec![2, 3, 1];
+    let decided = |world: &World| {
+        let steps = next(&world.run, &world.roadmap).into_iter();
+        let decided = steps.filter_map(|step| match step {
+            Step::Decide(number) => Some(number),
+            _ => None,
+        });
+        decided.collect::<Vec<u32>>()
+    };
+    assert_eq!(decided(&world), [2]);
+    world.run.merging = true;
+    assert_eq!(decided(&world), Vec::<u32>::new());
+    // A plan holds up nothing and waits for nobody.
+    world.run.view.items[0].allowed = Some(DecisionKind::Plan);
+    assert_eq!(decided(&world), [1]);
+    world.run.merging = false;
+    world.run.view.items[1].allowed = None;
+    assert_eq!(decided(&world), [1, 3]);
+    world.run.view.state = RunState::Stopped;
+    assert_eq!(decided(&world), Vec::<u32>::new());
+}

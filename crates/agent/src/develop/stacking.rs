@@ -192,7 +192,7 @@ pub(crate) async fn advance(
     };
     // Before there is a pull request nothing was reviewed.
     let Some(pr) = pull else { return Ok(true) };
-    let others = crate::decide::conflict::others(agent, thread, &files, cancel).await;
+    let others = crate::upkeep::conflict::others(agent, thread, &files, cancel).await;
     let body = HandOver::Conflict {
         pr,
         files: files

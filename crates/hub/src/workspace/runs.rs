@@ -313,7 +313,11 @@ pub(crate) fn decide_plan(
     let Some((run, Some(_))) = run.filter(|_| view.asked.kind == DecisionKind::Plan) else {
         return Ok(());
     };
-    decide_card(tx, rules, &run, &view)
+    match decide_card(tx, rules, &run, &view) {
+        // Whoever started it may not decide that: it waits for somebody who may.
+        Err(Trouble::Refused(_)) => Ok(()),
+        decided => decided,
+    }
 }
 
 /// Decides what waits in the thread of an item and was allowed at the start.
@@ -366,11 +370,7 @@ fn decide_card(
             choice,
         },
     };
-    match decide::decide_in(tx, rules, &person, &click, Some(&run.request)) {
-        // Whoever started it may not decide that: it waits for somebody who may.
-        Ok(_) | Err(Trouble::Refused(_)) => Ok(()),
-        Err(trouble) => Err(trouble),
-    }
+    decide::decide_in(tx, rules, &person, &click, Some(&run.request)).map(drop)
 }
 
 /// What a person said to this card when they started the run; nothing where it is

@@ -72,7 +72,11 @@ impl Runner {
                 .find(|(one, _)| *one == branch)
                 .map(|(_, number)| *number)
         });
-        let order = after_what_they_need(view, found.collect());
+        let mut found: Vec<u32> = found.collect();
+        // What has no worktree here comes last.
+        let all = ready.iter().map(|item| item.number);
+        found.extend(all.filter(|number| !branches.iter().any(|(_, one)| one == number)));
+        let order = after_what_they_need(view, found);
         self.turns.order = Some((threads, order.clone()));
         Ok(order)
     }
@@ -90,7 +94,7 @@ impl Runner {
                     item.pull,
                     Some((_, PullStatus::Merged | PullStatus::Closed))
                 );
-                !over && item.open.is_empty()
+                !over && !item.open.contains(&DecisionKind::Merge)
             });
         under_way && since.elapsed() < ONE_MERGE
     }
