@@ -6,8 +6,7 @@ use std::time::Duration;
 use butler_protocol::{
     Activity, BodyRef, DecisionView, LearningFigures, LogBatch, PlanSummary, PullNews, RecordBatch,
     RequestId, Reservation, ReserveAnswer, ReserveId, RoleEntry, RunChange, RunDecide, RunReport,
-    RunView,
-    Secret, ServerStatus, Settlement, Sha256Hex, ThreadId, ThreadSummary,
+    RunView, Secret, ServerStatus, Settlement, Sha256Hex, ThreadId, ThreadSummary,
 };
 use reqwest::Response;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

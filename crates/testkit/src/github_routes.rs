@@ -312,9 +312,8 @@ async fn delete_branch(Axum(state): Where, Path(branch): Path<String>) -> Respon
     match state.tip(&branch) {
         Some(_) => {
             // What loses its base is closed.
-            let above = |pull: &&mut Pull| pull.base == branch;
-            for pull in state.pulls.iter_mut().filter(above) {
-                pull.closed = true;
+            for pull in &mut state.pulls {
+                pull.closed |= pull.base == branch;
             }
             state.try_git(&["update-ref", "-d", &target]);
             StatusCode::NO_CONTENT.into_response()

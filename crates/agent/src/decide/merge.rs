@@ -423,6 +423,7 @@ pub(crate) async fn offer(
     let words = Edit {
         title: Some(new.title.clone()),
         body: Some(new.body.clone()),
+        base: None,
     };
     agent.forge.edit(pull.number, &words, cancel).await?;
     pull_news::opened(context, &worktree, &pull, &head, cancel).await;

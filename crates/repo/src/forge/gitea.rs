@@ -190,7 +190,12 @@ fn titled(title: &str, draft: bool) -> String {
 
 async fn change(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
     let path = format!("pulls/{number}");
-    let mut body = asked.renamed(&[("title", "title"), ("body", "body"), ("state", "state")]);
+    let mut body = asked.renamed(&[
+        ("title", "title"),
+        ("body", "body"),
+        ("state", "state"),
+        ("base", "base"),
+    ]);
     let draft = asked.body["draft"].as_bool();
     // Whether it is a draft stands in its title.
     if draft.is_some() || body["title"].is_string() {

@@ -176,7 +176,11 @@ async fn create(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
 
 /// Title, words, state and draft of an issue or a merge request.
 async fn change(http: &Http, path: &str, asked: &Asked<'_>) -> Result<Answer> {
-    let mut body = asked.renamed(&[("title", "title"), ("body", "description")]);
+    let mut body = asked.renamed(&[
+        ("title", "title"),
+        ("body", "description"),
+        ("base", "target_branch"),
+    ]);
     match asked.body["state"].as_str() {
         Some("closed") => body["state_event"] = json!("close"),
         Some("open") => body["state_event"] = json!("reopen"),

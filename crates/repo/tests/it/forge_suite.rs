@@ -198,7 +198,7 @@ pub(crate) async fn lost_answers(stage: &Stage<'_>, (opens, merges): ((&str, &st
     github.lose_answers(2);
     let edit = Edit {
         title: Some("New".into()),
-        body: None,
+        ..Edit::default()
     };
     assert_eq!(
         forge.edit(opened.number, &edit, &go()).await.unwrap().title,
