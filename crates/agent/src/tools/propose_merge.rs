@@ -124,7 +124,11 @@ async fn departures(
 ) -> Result<(), AgentError> {
     let plans = context.poster.control.plans().await?;
     let plan = history::plan_of(&plans, &context.thread);
-    let changes = context.agent.repo.changes_of(head, cancel).await?;
+    let changes = context
+        .agent
+        .repo
+        .changes_of(&context.thread, head, cancel)
+        .await?;
     let files: Vec<String> = changes.files.into_iter().map(|file| file.path).collect();
     for what in thread_page::deviations(plan, &[], &files) {
         let known = context.facts();
