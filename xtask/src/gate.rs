@@ -81,6 +81,25 @@ pub(crate) fn real_model(place: &Place) -> Result<bool> {
     Ok(steps.finish())
 }
 
+/// One story in a workspace of Slack, in a channel of its own that is archived after it.
+pub(crate) fn real_slack(place: &Place) -> Result<bool> {
+    for name in ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"] {
+        if std::env::var_os(name).is_none_or(|token| token.is_empty()) {
+            anyhow::bail!(
+                "{name} is not set: docs/slack.md says how to make an app with both tokens"
+            );
+        }
+    }
+    let mut steps = Steps::default();
+    let words = ["cargo", "test", "-p", "butler-hub", "--test", "it", "--"];
+    let words: Vec<&str> = words
+        .into_iter()
+        .chain(["--ignored", "--exact", "real_slack::slack_itself_plays_it"])
+        .collect();
+    steps.command("a story in Slack", &place.root, &words, &[]);
+    Ok(steps.finish())
+}
+
 /// Where tests find what is no system package, and whether they may do without.
 pub(crate) fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
     let mut variables = Vec::new();

@@ -34,6 +34,8 @@ Usage: cargo xtask <verb>
   test --quick   the same with unit tests only
   test --real-model
                  a real small model on a real server answers through our client
+  test --real-slack
+                 one story in a real workspace, with SLACK_BOT_TOKEN and SLACK_APP_TOKEN
   nightly        every test at its full size, and the ones that take minutes
   lint           formatting, lints and licences
   facts          build the release binary and measure what the README says about it
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         ["test"] => run(|place| gate::test(place, gate::Depth::Full)),
         ["test", "--quick"] => run(|place| gate::test(place, gate::Depth::Quick)),
         ["test", "--real-model"] => run(gate::real_model),
+        ["test", "--real-slack"] => run(gate::real_slack),
         ["nightly"] => run(nightly::run),
         ["lint"] => run(gate::lint),
         ["setup"] => run(gate::setup),

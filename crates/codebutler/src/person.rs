@@ -169,6 +169,13 @@ impl Person {
         answer(request.bearer_auth(self.token.expose())).await
     }
 
+    /// How it stands between Slack and the hub; null without Slack.
+    pub(crate) async fn slack(&self) -> Result<Value, CliError> {
+        let request = self.client.get(self.url("v1/slack")?);
+        let mut answer = answer(request.bearer_auth(self.token.expose())).await?;
+        Ok(answer["slack"].take())
+    }
+
     /// What a repo has spent today, and how much it may.
     pub(crate) async fn cost_of(&self, repo: &str) -> Result<Value, CliError> {
         let request = self.client.get(self.url("v1/cost")?);

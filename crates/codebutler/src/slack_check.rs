@@ -1,17 +1,25 @@
-//! Whether a Slack app is in order: its tokens, and the scopes it was installed
-//! with. Used by `init`, `doctor` and `slack check`; the hub asks again itself.
+//! A Slack app seen from the command line: are its tokens what they should be, does it
+//! have its scopes, can it listen, which channels are there. Used by `init`, `slack
+//! setup`, `slack check` and `doctor`; the hub asks again itself.
 
-use butler_config::SlackTokens;
+use std::{path::PathBuf, time::Duration};
+
+use butler_config::{Machine, SlackTokens};
 use butler_hub::missing_scopes;
 use butler_protocol::Secret;
-use butler_slack::{SharedEpoch, SlackError, Web};
-use serde_json::json;
+use butler_slack::{Ended, Hearing, SlackError, Socket, Web, Workspace};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::error::CliError;
 
 /// Where Slack is.
 const SLACK: &str = "https://slack.com/";
+/// So long the first word over the socket is waited for.
+const FIRST_WORD: Duration = Duration::from_secs(15);
+/// After so many tries in a row it is called blocked.
+const TRIES: u32 = 2;
 
 /// Both tokens of an app, and where they are shown.
 #[derive(Debug, Clone)]
@@ -22,18 +30,25 @@ pub(crate) struct AppTokens {
     pub app: Secret,
     /// Slack's address.
     pub base: Url,
+    /// Certificates to trust besides the usual ones.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// The tokens of a configuration; none when there are none, and a mistake when
 /// there is one of the two.
-pub(crate) fn tokens(given: &SlackTokens) -> Result<Option<AppTokens>, CliError> {
+pub(crate) fn tokens(machine: &Machine) -> Result<Option<AppTokens>, CliError> {
     let lacks = |key: &str, what: &str| {
         Err(CliError::user(format!(
             "slack.{key} is missing in ~/.codebutler/config.json"
         ))
         .hint(what))
     };
-    let (bot, app) = match (&given.bot_token, &given.app_token) {
+    let SlackTokens {
+        bot_token,
+        app_token,
+        ..
+    } = &machine.slack;
+    let (bot, app) = match (bot_token, app_token) {
         (None, None) => return Ok(None),
         (None, Some(_)) => {
             return lacks(
@@ -49,19 +64,22 @@ pub(crate) fn tokens(given: &SlackTokens) -> Result<Option<AppTokens>, CliError>
         }
         (Some(bot), Some(app)) => (bot.clone(), app.clone()),
     };
-    let base = given.api_url.as_deref().unwrap_or(SLACK);
-    let base = Url::parse(base)
-        .map_err(|error| CliError::user(format!("slack.apiUrl, {base}: {error}")))?;
-    Ok(Some(AppTokens { bot, app, base }))
+    let Workspace { base, ca_file } = workspace(machine)?;
+    Ok(Some(AppTokens {
+        bot,
+        app,
+        base,
+        ca_file,
+    }))
 }
 
-/// What Slack says about an app.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Status {
-    /// The workspace's name.
-    pub team: String,
-    /// Scopes that it lacks.
-    pub missing: Vec<&'static str>,
+/// Where this machine finds Slack.
+pub(crate) fn workspace(machine: &Machine) -> Result<Workspace, CliError> {
+    let base = machine.slack.api_url.as_deref().unwrap_or(SLACK);
+    let base = Url::parse(base)
+        .map_err(|error| CliError::user(format!("slack.apiUrl, {base}: {error}")))?;
+    let ca_file = machine.network.ca_file.clone().map(PathBuf::from);
+    Ok(Workspace { base, ca_file })
 }
 
 /// Why an app is not in order.
@@ -69,44 +87,156 @@ pub(crate) struct Status {
 pub(crate) enum Fault {
     /// Slack could not be asked.
     #[error("Slack does not answer: {0}")]
-    Unreachable(SlackError),
+    Unreachable(String),
+    /// What was given is another kind of token.
+    #[error("{0}")]
+    Kind(&'static str),
     /// The bot token is not accepted.
     #[error("the bot token is not accepted: {0}")]
     Bot(SlackError),
-    /// The app-level token is not accepted.
-    #[error("the app-level token is not accepted: {0}")]
-    App(SlackError),
+    /// The app-level token is not accepted, or Socket Mode is off.
+    #[error("{0}")]
+    App(Ended),
+    /// Slack says no to something else.
+    #[error("{0}")]
+    Refused(SlackError),
+}
+
+/// What Slack says about an app.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// The workspace's name.
+    pub team: String,
+    /// Its address, `https://…slack.com/`.
+    pub url: String,
+    /// Scopes that it lacks.
+    pub missing: Vec<&'static str>,
+}
+
+/// Calls Slack with one token, from ordinary code.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    web: Web,
+}
+
+impl Caller {
+    pub(crate) fn new(workspace: &Workspace, token: &Secret) -> Result<Self, Fault> {
+        let web = Web::at(workspace, token.clone()).map_err(Fault::Refused)?;
+        Ok(Self { web })
+    }
+
+    /// One call, tried once.
+    pub(crate) fn call(&self, method: &str, args: Value) -> Result<Value, SlackError> {
+        run(self.web.attempt(method, args)).map(|answered| answered.body)
+    }
+
+    /// Everything of a listing.
+    pub(crate) fn all(
+        &self,
+        method: &str,
+        field: &str,
+        mut args: Value,
+    ) -> Result<Vec<Value>, SlackError> {
+        let mut found = Vec::new();
+        loop {
+            let page = self.call(method, args.clone())?;
+            found.extend(page[field].as_array().into_iter().flatten().cloned());
+            match page["response_metadata"]["next_cursor"].as_str() {
+                Some(next) if !next.is_empty() && args["cursor"] != json!(next) => {
+                    args["cursor"] = json!(next);
+                }
+                _ => return Ok(found),
+            }
+        }
+    }
 }
 
 /// Shows both tokens to Slack.
 pub(crate) fn ask(tokens: &AppTokens) -> Result<Status, Fault> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    match runtime {
-        Ok(runtime) => runtime.block_on(ask_now(tokens)),
-        Err(error) => Err(Fault::Unreachable(SlackError::Answer {
-            method: "auth.test".to_owned(),
-            detail: error.to_string(),
-        })),
-    }
+    let workspace = Workspace {
+        base: tokens.base.clone(),
+        ca_file: tokens.ca_file.clone(),
+    };
+    let status = bot(&workspace, &tokens.bot)?;
+    app(&workspace, &tokens.app)?;
+    Ok(status)
 }
 
-async fn ask_now(tokens: &AppTokens) -> Result<Status, Fault> {
-    let sorted = |error: SlackError, fault: fn(SlackError) -> Fault| match error {
-        SlackError::Unreachable { .. } | SlackError::Answer { .. } => Fault::Unreachable(error),
-        SlackError::RateLimited { .. } => Fault::Unreachable(error),
-        other => fault(other),
-    };
-    let web = |token: &Secret| Web::new(&tokens.base, token.clone(), SharedEpoch::default());
-    let bot = web(&tokens.bot).map_err(Fault::Unreachable)?;
-    let answered = bot.attempt("auth.test", json!({})).await;
-    let answered = answered.map_err(|error| sorted(error, Fault::Bot))?;
-    let app = web(&tokens.app).map_err(Fault::Unreachable)?;
-    let opened = app.attempt("apps.connections.open", json!({})).await;
-    opened.map_err(|error| sorted(error, Fault::App))?;
+/// The bot token: its kind, whether it is accepted, which scopes are missing.
+pub(crate) fn bot(workspace: &Workspace, token: &Secret) -> Result<Status, Fault> {
+    match token.expose() {
+        text if text.starts_with("xapp-") => {
+            return Err(Fault::Kind(
+                "that is the app-level token; the bot token begins with xoxb-",
+            ));
+        }
+        text if !text.starts_with("xoxb-") => {
+            return Err(Fault::Kind("a bot token begins with xoxb-"));
+        }
+        _ => {}
+    }
+    let web = Web::at(workspace, token.clone()).map_err(Fault::Refused)?;
+    let answered = run(web.attempt("auth.test", json!({}))).map_err(|error| match error {
+        error if away(&error) => Fault::Unreachable(error.whole()),
+        error => Fault::Bot(error),
+    })?;
+    let text = |name: &str| answered.body[name].as_str().unwrap_or_default().to_owned();
     Ok(Status {
-        team: answered.body["team"].as_str().unwrap_or("Slack").to_owned(),
+        team: text("team"),
+        url: text("url"),
         missing: missing_scopes(&answered.scopes),
     })
+}
+
+/// The app-level token: its kind, and whether a word comes over the socket.
+pub(crate) fn app(workspace: &Workspace, token: &Secret) -> Result<(), Fault> {
+    match token.expose() {
+        text if text.starts_with("xoxb-") => {
+            return Err(Fault::Kind(
+                "that is the bot token; the app-level token begins with xapp-",
+            ));
+        }
+        text if !text.starts_with("xapp-") => {
+            return Err(Fault::Kind("an app-level token begins with xapp-"));
+        }
+        _ => {}
+    }
+    run(async {
+        let cancel = CancellationToken::new();
+        let socket = Socket::start(workspace, token.clone(), cancel).map_err(Fault::Refused)?;
+        let mut hearing = socket.hearing();
+        let said = |hearing: &Hearing| match hearing {
+            Hearing::Reconnecting { tries, .. } => *tries >= TRIES,
+            _ => true,
+        };
+        // Whatever it is by then.
+        let _ = tokio::time::timeout(FIRST_WORD, hearing.wait_for(said)).await;
+        let last = hearing.borrow().clone();
+        socket.close().await;
+        match last {
+            Hearing::Connected { .. } => Ok(()),
+            Hearing::Ended(ended) => Err(Fault::App(ended)),
+            Hearing::Reconnecting { why, .. } => Err(Fault::Unreachable(format!(
+                "no WebSocket: {}; HTTPS_PROXY and network.caFile are used",
+                why.unwrap_or_else(|| "nothing came".to_owned())
+            ))),
+        }
+    })
+}
+
+/// Whether Slack said nothing at all.
+pub(crate) fn away(error: &SlackError) -> bool {
+    matches!(
+        error,
+        SlackError::Unreachable { .. } | SlackError::Answer { .. } | SlackError::RateLimited { .. }
+    )
+}
+
+/// Waits for it here. The commands that use this have no runtime of their own.
+fn run<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap_or_else(|error| panic!("no runtime: {error}"));
+    runtime.block_on(future)
 }

@@ -77,13 +77,14 @@ pub(crate) fn caps(settings: &Settings) -> Caps {
 
 /// Slack behind the hub, when the machine has its tokens.
 fn relay_config(settings: &Settings) -> Result<Option<RelayConfig>, CliError> {
-    let Some(tokens) = slack_check::tokens(&settings.machine.slack)? else {
+    let Some(tokens) = slack_check::tokens(&settings.machine)? else {
         return Ok(None);
     };
     Ok(Some(RelayConfig {
         base: tokens.base,
         bot_token: tokens.bot,
         app_token: tokens.app,
+        ca_file: tokens.ca_file,
         channels: vec![hub_access::repo_channel(settings)?],
         pace: Pace::default(),
     }))

@@ -39,8 +39,8 @@ use crate::{
     metrics,
     page::{self, Welcome},
     person_api::{self, edits, guard, view_api},
-    presence::Presence,
-    relay::{self, Relay},
+    presence::{Presence, absent},
+    relay::{self, Relay, hearing},
     serve,
     store::{Store, StoreThreads, db::system_clock},
     web_api::{self, chat::schedule, file_transfer, response_url},
@@ -81,6 +81,8 @@ pub struct HubConfig {
     pub reachable: bool,
     /// Whether another port will not do when this one is taken.
     pub exact: bool,
+    /// After so long somebody is told that the role they named is not running.
+    pub absent_after: Duration,
     /// What time it is.
     pub clock: Clock,
 }
@@ -102,6 +104,7 @@ impl HubConfig {
             relay: None,
             reachable: false,
             exact: false,
+            absent_after: Duration::from_secs(30),
             clock: system_clock(),
         }
     }
@@ -114,8 +117,8 @@ pub struct Hub {
     live_log: Arc<LiveLog>,
     server: JoinHandle<()>,
     relay: Option<JoinHandle<()>>,
-    /// Posts for later.
-    later: JoinHandle<()>,
+    /// Posts for later, and words about who is not there.
+    later: [JoinHandle<()>; 2],
     store: StoreThreads,
 }
 
@@ -182,7 +185,10 @@ impl Hub {
                 known: Mutex::new(HashMap::new()),
             });
             let relay = relay.map(|relay| tokio::spawn(relay::run(Arc::clone(&app), relay)));
-            let later = tokio::spawn(schedule::keep_posting(Arc::clone(&app)));
+            let later = [
+                tokio::spawn(schedule::keep_posting(Arc::clone(&app))),
+                tokio::spawn(absent::keep_telling(Arc::clone(&app), config.absent_after)),
+            ];
             let router = router(app);
             info!(address = %bound, "the hub listens");
             let server = tokio::spawn(async move {
@@ -221,7 +227,9 @@ impl Hub {
     pub async fn wait(self) {
         // A panic of the server was already reported by the runtime.
         let _ = self.server.await;
-        let _ = self.later.await;
+        for task in self.later {
+            let _ = task.await;
+        }
         if let Some(relay) = self.relay {
             let _ = relay.await;
         }
@@ -304,11 +312,22 @@ async fn listen(wished: SocketAddr, ports: u16) -> Result<TcpListener, HubError>
     })
 }
 
-/// Whether the hub can do its work: serve, read its store and write to it.
+/// Whether the hub can do its work: serve, read its store and write to it, and hear
+/// Slack where people are there.
 async fn health(State(app): State<Arc<App>>) -> (StatusCode, String) {
-    match app.store.check().await {
-        Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
-        Err(trouble) => (StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n")),
+    if let Err(trouble) = app.store.check().await {
+        return (StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n"));
+    }
+    let Some(slack) = app.slack() else {
+        return (StatusCode::OK, "ok\n".to_owned());
+    };
+    match (slack.state, slack.trouble()) {
+        (hearing::State::Deaf, why) => {
+            let why = why.unwrap_or_default();
+            (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"))
+        }
+        (_, Some(why)) => (StatusCode::OK, format!("ok\n{why}\n")),
+        (_, None) => (StatusCode::OK, "ok\n".to_owned()),
     }
 }
 

@@ -2,16 +2,28 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use axum::extract::State;
+use axum::extract;
 
 use crate::{
     error::{Refused, Trouble},
     hub::app::App,
+    relay::hearing::State,
     store::db::Db,
 };
 
-pub(crate) async fn handle(State(app): State<Arc<App>>) -> Result<String, Refused> {
-    Ok(app.store.read(render).await?)
+pub(crate) async fn handle(
+    extract::State(app): extract::State<Arc<App>>,
+) -> Result<String, Refused> {
+    let mut out = app.store.read(render).await?;
+    if let Some(slack) = app.slack() {
+        let heard = u8::from(slack.state == State::Connected);
+        let _ = writeln!(
+            out,
+            "# HELP codebutler_slack_heard Whether what people say in Slack arrives\n\
+             # TYPE codebutler_slack_heard gauge\ncodebutler_slack_heard {heard}"
+        );
+    }
+    Ok(out)
 }
 
 fn render(db: &Db) -> Result<String, Trouble> {

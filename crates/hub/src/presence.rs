@@ -1,6 +1,7 @@
 //! Who of the team is there: an agent is present while its socket is open, and
 //! at work where its last word says so.
 
+pub(crate) mod absent;
 pub(crate) mod activity;
 pub(crate) mod servers;
 

@@ -20,18 +20,22 @@
 mod api;
 pub(crate) mod channel_requests;
 mod channels;
+pub(crate) mod hearing;
 mod people;
 mod receive;
 mod scopes;
 mod send;
+mod settle;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    path::PathBuf,
+    sync::{Arc, Mutex, atomic::AtomicBool},
+    time::Duration,
 };
 
 use butler_protocol::{ChannelId, Secret, UserId};
-use butler_slack::Web;
+use butler_slack::{Hearing, Socket, Web, Workspace};
 use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use url::Url;
@@ -57,6 +61,8 @@ pub struct RelayConfig {
     pub bot_token: Secret,
     /// The app-level token for Socket Mode, `xapp-…`.
     pub app_token: Secret,
+    /// Certificates to trust besides the usual ones.
+    pub ca_file: Option<PathBuf>,
     /// The repos of this hub and their channels.
     pub channels: Vec<RepoChannel>,
     /// How fast Slack may be asked.
@@ -99,24 +105,35 @@ pub(crate) struct Relay {
     gaps: watch::Sender<u64>,
     tasks: TaskTracker,
     cancel: CancellationToken,
-    base: Url,
+    workspace: Workspace,
     app_token: Secret,
+    /// Whether Slack is heard.
+    ear: hearing::Ear,
+    /// Whether Slack lets the app use no names but its own.
+    plain: AtomicBool,
+    /// Opened at the start, until somebody listens.
+    socket: Mutex<Option<Socket>>,
 }
 
+/// So long a start waits for Slack's first word.
+const FIRST_WORD: Duration = Duration::from_secs(8);
+/// After so many tries in a row it goes on without, and says so.
+const TRIES: u32 = 3;
+
 impl Relay {
-    /// Asks Slack who we are and finds the channels of the repos.
+    /// Asks Slack who we are, finds the channels of the repos, and begins to listen. Not
+    /// to be let in is a failure of the start; a way that is blocked is a state.
     pub(crate) async fn prepare(
         store: &Store,
         config: RelayConfig,
         cancel: CancellationToken,
     ) -> Result<Arc<Self>, HubError> {
         let refused = |error: butler_slack::SlackError| HubError::Slack(error.to_string());
-        let web = Web::new(
-            &config.base,
-            config.bot_token,
-            butler_slack::SharedEpoch::default(),
-        )
-        .map_err(refused)?;
+        let workspace = Workspace {
+            base: config.base,
+            ca_file: config.ca_file,
+        };
+        let web = Web::at(&workspace, config.bot_token).map_err(refused)?;
         let upstream = Upstream::new(web, config.pace);
         let own = config.channels.clone();
         store
@@ -125,7 +142,18 @@ impl Relay {
                     .try_for_each(|one| channel_requests::request(tx.db(), one))
             })
             .await?;
-        let us = channels::introduce(store, &upstream, &config.channels).await?;
+        let (us, answers) = channels::introduce(store, &upstream, &config.channels).await?;
+        let app_token = config.app_token;
+        let socket = Socket::start(&workspace, app_token.clone(), cancel.child_token());
+        let socket = socket.map_err(refused)?;
+        let hearing = match answers {
+            true => first_word(&socket).await,
+            // Slack is away altogether; nothing is to be learned by waiting.
+            false => socket.hearing().borrow().clone(),
+        };
+        if let Hearing::Ended(ended) = hearing {
+            return Err(HubError::Slack(hearing::cannot_start(ended)));
+        }
         Ok(Arc::new(Self {
             upstream,
             us,
@@ -135,10 +163,25 @@ impl Relay {
             gaps: watch::Sender::new(0),
             tasks: TaskTracker::new(),
             cancel,
-            base: config.base,
-            app_token: config.app_token,
+            workspace,
+            app_token,
+            ear: hearing::Ear::new(hearing, store.now_ms()),
+            plain: AtomicBool::new(false),
+            socket: Mutex::new(Some(socket)),
         }))
     }
+}
+
+/// What the socket says first: that it hears, that it is over, or that it goes on trying.
+async fn first_word(socket: &Socket) -> Hearing {
+    let mut hearing = socket.hearing();
+    let said = |hearing: &Hearing| match hearing {
+        Hearing::Reconnecting { tries, .. } => *tries >= TRIES,
+        _ => true,
+    };
+    // Whatever it is by then.
+    let _ = tokio::time::timeout(FIRST_WORD, hearing.wait_for(said)).await;
+    hearing.borrow().clone()
 }
 
 impl Relay {
@@ -155,7 +198,11 @@ pub(crate) fn is_mirror(db: &Db) -> Result<bool, crate::Trouble> {
 
 /// Listens to Slack until the hub stops, or there is no use in listening.
 pub(crate) async fn run(app: Arc<crate::hub::app::App>, relay: Arc<Relay>) {
-    let worker = tokio::spawn(receive::ingest::run(Arc::clone(&app), Arc::clone(&relay)));
+    relay.announce(&app);
+    // Asked for before anybody listens: the first gap is the start itself.
+    let gaps = relay.gaps.subscribe();
+    let working = receive::ingest::run(Arc::clone(&app), Arc::clone(&relay), gaps);
+    let worker = tokio::spawn(working);
     receive::inbox::listen(&app, &relay).await;
     relay.cancel.cancelled().await;
     // A panic of the worker was already reported by the runtime.

@@ -107,7 +107,7 @@ async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value
     }
 }
 
-async fn by_method(method: &str, mut call: Call) -> Result<Value, Trouble> {
+pub(crate) async fn by_method(method: &str, mut call: Call) -> Result<Value, Trouble> {
     if method == "chat.postMessage" {
         conversations::by_name(&mut call).await?;
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use url::Url;
 
-use crate::{SharedEpoch, SlackError, http::Caller};
+use crate::{SharedEpoch, SlackError, Workspace, http::Caller};
 
 /// The hub's control calls for one role and repo.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl Control {
     /// When `base` has no host.
     pub fn new(base: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
         Ok(Self {
-            caller: Caller::new(base, token, epoch)?,
+            caller: Caller::new(&Workspace::new(base.clone()), token, epoch)?,
         })
     }
 

@@ -58,6 +58,9 @@ pub enum SlackError {
         /// The address as it was given.
         base: String,
     },
+    /// The file of certificates cannot be used.
+    #[error(transparent)]
+    Trust(#[from] butler_tls::BadFile),
     /// The connection is over for good, see [`crate::Ended`].
     #[error("the socket has ended: {0}")]
     Ended(crate::Ended),
@@ -74,6 +77,18 @@ impl SlackError {
             SlackError::RateLimited { .. } => Some("ratelimited"),
             _ => None,
         }
+    }
+
+    /// What went wrong with its cause, for a person.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        let mut said = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            said = format!("{said}: {error}");
+            cause = error.source();
+        }
+        said
     }
 
     /// The kind of refusal, where it is one that we know.

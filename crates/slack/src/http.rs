@@ -14,7 +14,7 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode, header::RETRY_AFTER}
 use tokio::time::{Instant, sleep, timeout};
 use url::{Host, Url};
 
-use crate::{EPOCH_HEADER, SharedEpoch, SlackError};
+use crate::{EPOCH_HEADER, SharedEpoch, SlackError, Workspace};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -33,10 +33,14 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    pub(crate) fn new(root: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
+    pub(crate) fn new(
+        workspace: &Workspace,
+        token: Secret,
+        epoch: SharedEpoch,
+    ) -> Result<Self, SlackError> {
         Ok(Self {
-            client: client_for(root)?,
-            root: as_folder(root),
+            client: client_for(workspace)?,
+            root: as_folder(&workspace.base),
             token,
             epoch,
             patience: Duration::from_secs(120),
@@ -199,20 +203,17 @@ fn as_folder(root: &Url) -> Url {
 }
 
 /// A client that never sends calls for this machine to a proxy.
-fn client_for(root: &Url) -> Result<Client, SlackError> {
+fn client_for(workspace: &Workspace) -> Result<Client, SlackError> {
     crate::socket::install_tls();
+    let root = &workspace.base;
     let bad = || SlackError::Address {
         base: root.to_string(),
     };
     if root.host().is_none() {
         return Err(bad());
     }
-    let tls = match root.scheme() {
-        "https" => butler_tls::config(None).map_err(|_| bad())?,
-        _ => butler_tls::plain(),
-    };
     let builder = Client::builder()
-        .tls_backend_preconfigured(tls)
+        .tls_backend_preconfigured(workspace.tls()?)
         .connect_timeout(Duration::from_secs(10))
         .timeout(Duration::from_secs(60));
     let builder = if is_loopback(root) {
@@ -223,7 +224,7 @@ fn client_for(root: &Url) -> Result<Client, SlackError> {
     builder.build().map_err(|_| bad())
 }
 
-fn is_loopback(root: &Url) -> bool {
+pub(crate) fn is_loopback(root: &Url) -> bool {
     match root.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),

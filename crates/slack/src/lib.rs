@@ -19,11 +19,13 @@ pub mod rich;
 mod socket;
 mod web;
 mod wire;
+mod workspace;
 
 pub use control::Control;
 pub use epoch::{EPOCH_HEADER, SharedEpoch};
 pub use error::SlackError;
 pub use once::Answered;
-pub use socket::{Acker, Ended, Socket};
+pub use socket::{Acker, Ended, Hearing, Socket};
 pub use web::{Post, Posted, Web};
 pub use wire::{BlockAction, Envelope, EnvelopeId, EnvelopeKind, Event, File, Message, Reaction};
+pub use workspace::Workspace;

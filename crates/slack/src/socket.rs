@@ -10,6 +10,7 @@
 //! envelope that was acknowledged here is never given out again, also when the
 //! acknowledgement was lost with its connection; every pause is jittered.
 
+mod dial;
 mod keeper;
 mod link;
 
@@ -24,7 +25,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError};
+use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError, Workspace};
 
 /// Why a socket is over for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +46,31 @@ impl fmt::Display for Ended {
             Ended::Cancelled => f.write_str("stopped"),
             Ended::Displaced => f.write_str("another process speaks for this role now"),
             Ended::Disabled => f.write_str("Socket Mode is switched off for this app"),
-            Ended::Refused(code) => write!(f, "the app token is not accepted ({code})"),
+            Ended::Refused(code) if code == "missing_scope" => {
+                f.write_str("the app-level token lacks the scope connections:write")
+            }
+            Ended::Refused(code) => write!(f, "the app-level token is not accepted ({code})"),
         }
     }
+}
+
+/// Whether a workspace is heard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hearing {
+    /// No connection is open, and another is tried.
+    Reconnecting {
+        /// Why the last try led to nothing.
+        why: Option<String>,
+        /// How many did, in a row.
+        tries: u32,
+    },
+    /// A connection is open.
+    Connected {
+        /// Connections of the same app that are not ours: each of them takes events.
+        others: u32,
+    },
+    /// It is over.
+    Ended(Ended),
 }
 
 /// The receiving end of a workspace.
@@ -57,6 +80,7 @@ pub struct Socket {
     acks: mpsc::Sender<EnvelopeId>,
     epoch: SharedEpoch,
     gaps: watch::Receiver<u64>,
+    hearing: watch::Receiver<Hearing>,
     ended: Arc<OnceLock<Ended>>,
     keeper: JoinHandle<()>,
 }
@@ -75,37 +99,63 @@ impl Socket {
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<Self, SlackError>> {
         Box::pin(async move {
-            let (given_out, envelopes) = mpsc::channel(64);
-            let (acks, acked) = mpsc::channel(256);
-            let epoch = SharedEpoch::default();
-            let ended = Arc::new(OnceLock::new());
-            let (gap, gaps) = watch::channel(0);
-            let (ready, keeper) = keeper::start(keeper::Ends {
-                base: base.clone(),
-                app_token,
-                given_out,
-                acked,
-                epoch: epoch.clone(),
-                gaps: gap,
-                ended: Arc::clone(&ended),
-                cancel,
-            })?;
-            // Dropped without a word means that the keeper has ended.
-            if ready.await.is_err() {
-                let _ = keeper.await;
-                return Err(SlackError::Ended(
-                    ended.get().cloned().unwrap_or(Ended::Cancelled),
-                ));
+            let socket = Self::start(&Workspace::new(base.clone()), app_token, cancel)?;
+            let mut hearing = socket.hearing();
+            let settled = |hearing: &Hearing| !matches!(hearing, Hearing::Reconnecting { .. });
+            // The keeper says why it ends before it does.
+            let _ = hearing.wait_for(settled).await;
+            match socket.ended() {
+                Some(_) => Err(SlackError::Ended(socket.close().await)),
+                None => Ok(socket),
             }
-            Ok(Self {
-                envelopes,
-                acks,
-                epoch,
-                gaps,
-                ended,
-                keeper,
-            })
         })
+    }
+
+    /// As [`Socket::open`], and returns at once: [`Socket::hearing`] says how it goes.
+    ///
+    /// # Errors
+    /// When the address or the file of certificates cannot be used.
+    pub fn start(
+        workspace: &Workspace,
+        app_token: Secret,
+        cancel: CancellationToken,
+    ) -> Result<Self, SlackError> {
+        let (given_out, envelopes) = mpsc::channel(64);
+        let (acks, acked) = mpsc::channel(256);
+        let epoch = SharedEpoch::default();
+        let ended = Arc::new(OnceLock::new());
+        let (gap, gaps) = watch::channel(0);
+        let begin = Hearing::Reconnecting {
+            why: None,
+            tries: 0,
+        };
+        let (heard, hearing) = watch::channel(begin);
+        let keeper = keeper::start(keeper::Ends {
+            workspace: workspace.clone(),
+            app_token,
+            given_out,
+            acked,
+            epoch: epoch.clone(),
+            gaps: gap,
+            hearing: heard,
+            ended: Arc::clone(&ended),
+            cancel,
+        })?;
+        Ok(Self {
+            envelopes,
+            acks,
+            epoch,
+            gaps,
+            hearing,
+            ended,
+            keeper,
+        })
+    }
+
+    /// Whether the workspace is heard, now and from now on.
+    #[must_use]
+    pub fn hearing(&self) -> watch::Receiver<Hearing> {
+        self.hearing.clone()
     }
 
     /// The next envelope; `None` when the socket has ended for good, see

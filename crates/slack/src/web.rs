@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::{Message, SharedEpoch, SlackError, http::Caller};
+use crate::{Message, SharedEpoch, SlackError, Workspace, http::Caller};
 
 /// Calls methods of one workspace with one token.
 #[derive(Debug, Clone)]
@@ -58,7 +58,18 @@ impl Web {
     /// When `base` has no host.
     pub fn new(base: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
         Ok(Self {
-            caller: Caller::new(base, token, epoch)?,
+            caller: Caller::new(&Workspace::new(base.clone()), token, epoch)?,
+            names: Arc::default(),
+        })
+    }
+
+    /// A client of a workspace that knows no epochs, as Slack.
+    ///
+    /// # Errors
+    /// When the address or the file of certificates cannot be used.
+    pub fn at(workspace: &Workspace, token: Secret) -> Result<Self, SlackError> {
+        Ok(Self {
+            caller: Caller::new(workspace, token, SharedEpoch::default())?,
             names: Arc::default(),
         })
     }

@@ -7,6 +7,7 @@
 //! It listens on 127.0.0.1 and keeps everything in memory. The functions of
 //! [`SlackStandIn`] are what people, administrators and bad weather do.
 
+mod admin;
 mod chat;
 mod files;
 mod limits;
@@ -253,6 +254,11 @@ impl SlackStandIn {
     /// Takes a scope away, as if the app had been installed without it.
     pub fn without_scope(&self, scope: &str) {
         self.shared.lock().scopes.retain(|one| one != scope);
+    }
+
+    /// Gives it back, as a new installation does.
+    pub fn with_scope(&self, scope: &str) {
+        self.shared.lock().scopes.push(scope.to_owned());
     }
 
     /// Sets what is answered with 429.

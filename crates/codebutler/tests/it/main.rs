@@ -83,6 +83,8 @@ mod serving;
 mod silence;
 mod skills;
 mod slack;
+mod slack_picture;
+mod slack_setup;
 mod steering;
 mod stopping;
 mod story;

@@ -6,9 +6,13 @@ use std::fs;
 use butler_protocol::Role;
 
 use crate::{
+    slack_picture,
     story::{REQUEST, SCENARIO, assert_remote, assert_story, merged},
     team::{Team, story},
 };
+
+/// From the request to the merge, the request itself counted.
+const MESSAGES: usize = 24;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_in_slack_becomes_a_merge() {
@@ -24,6 +28,15 @@ async fn a_request_in_slack_becomes_a_merge() {
     let in_slack = serde_json::json!({"messages": team.slack().messages(&team.channel)});
     assert_eq!(story(&in_slack), story(&thread));
     assert_eq!(team.slack().refusals(), 0, "the hub kept to Slack's limits");
+
+    // Never more than needed: docs/slack.md says how many a story takes.
+    let messages = team.slack().messages(&team.channel);
+    assert!(messages.len() <= MESSAGES, "{} messages", messages.len());
+    if let Some(folder) = std::env::var_os("CODEBUTLER_PICTURES") {
+        let folder = std::path::absolute(folder).unwrap();
+        let ana = (team.slack().person("ana"), "ana".to_owned());
+        slack_picture::draw(&folder, "slack-story.png", &messages, &[ana]);
+    }
 
     // The tokens are with the hub and nowhere else.
     let tokens = [team.slack().bot_token(), team.slack().app_token()];

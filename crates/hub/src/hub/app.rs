@@ -19,7 +19,7 @@ use crate::{
     log::{notice::Notice, socket_mode::Tickets},
     page::Welcome,
     presence::Presence,
-    relay::Relay,
+    relay::{Relay, hearing::SlackStatus},
     store::Store,
     workspace::decide::Rules,
 };
@@ -51,6 +51,12 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// How it stands with Slack, when it is behind us.
+    pub(crate) fn slack(&self) -> Option<SlackStatus> {
+        let relay = self.relay.as_ref()?;
+        Some(relay.status(self.store.now_ms()))
+    }
+
     /// Whom a token belongs to.
     pub(crate) async fn identify(&self, token: &str) -> Result<Option<Identity>, Trouble> {
         let hash = Sha256Hex::of(token);

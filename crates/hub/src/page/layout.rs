@@ -55,6 +55,8 @@ pub(super) struct Around {
     pub(super) slack: Option<String>,
     /// Whether somebody has MCP servers.
     pub(super) has_servers: bool,
+    /// Why what is said in Slack does not arrive.
+    pub(super) troubles: Vec<String>,
 }
 
 /// Where the parts of a page come from when something changed.
@@ -137,6 +139,7 @@ pub(super) fn nav(at: &str, around: &Around) -> Markup {
     };
     html! {
         nav aria-label="Workspace" data-part="nav" data-at=(at) {
+            @for trouble in &around.troubles { p.unheard role="alert" { (trouble) } }
             ul data-waiting=(around.needs.len()) {
                 (entry("/needs", "Needs you", around.needs.len(), "waiting"))
             }

@@ -19,6 +19,7 @@ use crate::{
     identity::Person,
     log::notice::AgentKey,
     presence,
+    relay::hearing::{self, SlackStatus},
     store::db::Db,
     views::{
         needs,
@@ -41,6 +42,7 @@ pub(super) struct Reader {
     online: HashSet<AgentKey>,
     version: String,
     slack: Option<String>,
+    heard: Option<SlackStatus>,
     port: u16,
     rules: Rules,
     has_servers: bool,
@@ -54,6 +56,7 @@ impl Reader {
             online: app.presence.online(),
             version: app.version.clone(),
             slack: app.relay.as_ref().map(|relay| relay.workspace().to_owned()),
+            heard: app.slack(),
             port: app.address.port(),
             rules: app.rules.clone(),
         }
@@ -87,6 +90,7 @@ impl Reader {
             team,
             person: self.person,
             version: self.version,
+            troubles: hearing::troubles(db, self.heard.as_ref())?,
             slack: self.slack,
             has_servers: self.has_servers,
         })

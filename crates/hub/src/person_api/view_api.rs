@@ -17,6 +17,7 @@ use crate::{
     error::{Refused, Trouble},
     hub::app::App,
     person_api::guard::Somebody,
+    relay::channel_requests,
     store::db::Db,
     views::{
         bill, board, needs,
@@ -38,6 +39,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/v1/runs", get(all_runs))
         .route("/v1/pulls", get(all_pulls))
         .route("/v1/cost", get(cost))
+        .route("/v1/slack", get(slack))
         .route("/v1/threads/{channel}/{ts}/timeline", get(timeline))
         .route("/v1/threads/{channel}/{ts}/pull", get(pull))
         .route("/v1/threads/{channel}/{ts}/cost", get(thread_cost))
@@ -47,6 +49,19 @@ async fn needs(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answe
     let rules = app.rules.clone();
     let look = app.store.read(move |db| needs::of(db, &rules, &person));
     Ok(Json(json!({"ok": true, "needs": look.await?})))
+}
+
+/// How it stands between Slack and the hub; null where the hub is the workspace.
+async fn slack(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
+    let (Some(status), Some(relay)) = (app.slack(), &app.relay) else {
+        return Ok(Json(json!({"ok": true, "slack": null})));
+    };
+    let channels = app.store.read(channel_requests::shown).await?;
+    let mut shown = serde_json::to_value(&status).unwrap_or_default();
+    shown["trouble"] = json!(status.trouble());
+    shown["workspace"] = json!(relay.workspace());
+    shown["channels"] = json!(channels);
+    Ok(Json(json!({"ok": true, "slack": shown})))
 }
 
 async fn unread(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answer {

@@ -7,7 +7,10 @@ use butler_protocol::UserId;
 use serde_json::{Value, json};
 
 use super::Relay;
-use crate::relay::send::post::{self, Order};
+use crate::relay::send::{
+    fallback,
+    post::{self, Order},
+};
 use crate::{
     error::{Refusal, Trouble, refuse},
     web_api::{Call, chat, files as uploads},
@@ -118,11 +121,8 @@ async fn post_ephemeral(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
             args[name] = value;
         }
     }
-    let answered = relay
-        .upstream
-        .once("chat.postEphemeral", None, &args)
-        .await?;
-    Ok(json!({"message_ts": answered.body["message_ts"]}))
+    let answered = fallback::call(relay, "chat.postEphemeral", args).await?;
+    Ok(json!({"message_ts": answered["message_ts"]}))
 }
 
 /// Slack first: what stands there is the truth. A change that was carried out
@@ -146,7 +146,7 @@ async fn update(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     if let Some(metadata) = &change.metadata {
         args["metadata"] = metadata.clone();
     }
-    relay.upstream.call("chat.update", None, &args).await?;
+    fallback::call(relay, "chat.update", args).await?;
     call.app
         .store
         .write(move |tx| chat::apply(tx, &agent, change))

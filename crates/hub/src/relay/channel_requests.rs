@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use butler_protocol::ChannelId;
 use rusqlite::{OptionalExtension, params};
+use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use crate::relay::{Relay, RepoChannel, channels};
+use crate::relay::{Relay, RepoChannel, settle};
 use crate::store::db::Db;
 use crate::{HubError, error::Trouble, hub::app::App, store::Store};
 
@@ -66,6 +67,46 @@ pub(crate) fn trouble(db: &Db, repo: &str) -> Result<Option<String>, Trouble> {
     Ok(found.flatten())
 }
 
+/// Notes that a repo's channel cannot be used, and why; without a reason it is looked
+/// for again.
+pub(crate) fn troubled(db: &Db, repo: &str, why: Option<&str>) -> Result<(), Trouble> {
+    db.prepare_cached("UPDATE upstream_repos SET settled = 0, trouble = ?2 WHERE repo = ?1")?
+        .execute(params![repo, why])?;
+    Ok(())
+}
+
+/// Everything that is wrong with the channels of repos.
+pub(crate) fn troubles(db: &Db) -> Result<Vec<String>, Trouble> {
+    let sql = "SELECT trouble FROM upstream_repos WHERE trouble IS NOT NULL ORDER BY repo";
+    let mut statement = db.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Looks again for the channels that could not be used.
+pub(crate) fn try_again(db: &Db) -> Result<(), Trouble> {
+    db.prepare_cached("UPDATE upstream_repos SET trouble = NULL WHERE trouble IS NOT NULL")?
+        .execute([])?;
+    Ok(())
+}
+
+/// The channels of all repos as people are shown them.
+pub(crate) fn shown(db: &Db) -> Result<Vec<Value>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT upstream_repos.repo, channels.id, coalesce(channels.name, upstream_repos.name),
+                trouble
+         FROM upstream_repos LEFT JOIN channels ON channels.repo = upstream_repos.repo
+         ORDER BY upstream_repos.repo",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok(
+            json!({"repo": row.get::<_, String>(0)?, "id": row.get::<_, Option<String>>(1)?,
+            "name": row.get::<_, String>(2)?, "trouble": row.get::<_, Option<String>>(3)?}),
+        )
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// Whether a bot's messages count as those of people in a repo.
 pub(crate) fn allows(db: &Db, repo: &str, bot: &str) -> Result<bool, Trouble> {
     let bots: Option<String> = db
@@ -84,9 +125,13 @@ pub(crate) async fn fulfil(
     upstream: &super::Upstream,
     wanted: &RepoChannel,
 ) -> Result<(), HubError> {
-    let outcome = channels::settle(store, upstream, wanted).await;
+    let outcome = settle::settle(store, upstream, wanted).await;
     let (repo, said) = (wanted.repo.clone(), outcome.as_ref().err());
-    let said = said.map(ToString::to_string);
+    // As people are told it: what stands in front of it says whose error it is.
+    let said = said.map(|error| match error {
+        HubError::Slack(why) => why.clone(),
+        other => other.to_string(),
+    });
     store
         .write(move |tx| {
             let sql =

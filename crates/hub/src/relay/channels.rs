@@ -3,24 +3,24 @@
 use butler_protocol::ChannelId;
 use butler_slack::SlackError;
 use rusqlite::{OptionalExtension, params};
-use serde_json::{Value, json};
+use serde_json::json;
 use tracing::{info, warn};
 
 use super::{RepoChannel, Us, scopes};
 use crate::relay::{channel_requests, send::upstream::Upstream};
 use crate::{
     HubError,
-    error::{Refusal, Trouble},
+    error::Trouble,
     store::{Store, db::Db},
 };
 
 /// Asks Slack who we are and takes up the channels of the repos. While Slack is
-/// away, what it said last time holds.
+/// away, what it said last time holds. Tells whether it answered.
 pub(super) async fn introduce(
     store: &Store,
     upstream: &Upstream,
     wanted: &[RepoChannel],
-) -> Result<Us, HubError> {
+) -> Result<(Us, bool), HubError> {
     let known = store.read(remembered).await?;
     let answered = match upstream.once("auth.test", None, &json!({})).await {
         Ok(answered) => answered,
@@ -37,7 +37,7 @@ pub(super) async fn introduce(
                 }
             }
             warn!(%error, "Slack does not answer; going on with what is known");
-            return Ok(us);
+            return Ok((us, false));
         }
         Err(error) => return Err(refused(&error)),
     };
@@ -94,12 +94,12 @@ pub(super) async fn introduce(
             warn!(%error, repo = one.repo, "a repo's channel cannot be had");
         }
     }
-    Ok(us)
+    Ok((us, true))
 }
 
-fn refused(error: &SlackError) -> HubError {
+pub(super) fn refused(error: &SlackError) -> HubError {
     let remedy = if error.is_final() {
-        "; check slack.botToken and slack.appToken in ~/.codebutler/config.json"
+        "; `codebutler slack setup` asks for new tokens and checks them"
     } else {
         ""
     };
@@ -137,81 +137,6 @@ pub(super) fn remember(db: &Db, key: &str, value: &str) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Finds a repo's channel in Slack, makes or joins it, and takes it up.
-pub(super) async fn settle(
-    store: &Store,
-    upstream: &Upstream,
-    wanted: &RepoChannel,
-) -> Result<(), HubError> {
-    let channel = match find(upstream, wanted).await {
-        Ok(channel) => channel,
-        Err(error) if error.refusal() == Some(Refusal::NameTaken) => {
-            return Err(HubError::Slack(format!(
-                "#{} is a private channel; type `/invite @codebutler` there",
-                wanted.name
-            )));
-        }
-        Err(error) => return Err(refused(&error)),
-    };
-    let id = channel["id"].as_str().unwrap_or_default().to_owned();
-    let name = channel["name"].as_str().unwrap_or(&wanted.name).to_owned();
-    let begins = newest(upstream, &id)
-        .await
-        .map_err(|error| refused(&error))?;
-    let repo = wanted.repo.clone();
-    store
-        .write(move |tx| take_up(tx.db(), &repo, &id, &name, &begins))
-        .await?;
-    Ok(())
-}
-
-async fn find(upstream: &Upstream, wanted: &RepoChannel) -> Result<Value, SlackError> {
-    let found = match &wanted.id {
-        Some(id) => {
-            let args = json!({"channel": id});
-            let answer = upstream.call("conversations.info", None, &args).await?;
-            Some(answer["channel"].clone())
-        }
-        None => by_name(upstream, &wanted.name).await?,
-    };
-    let Some(channel) = found else {
-        let args = json!({"name": wanted.name});
-        let made = upstream.once("conversations.create", None, &args).await?;
-        return Ok(made.body["channel"].clone());
-    };
-    if channel["is_member"] != json!(true) {
-        let args = json!({"channel": channel["id"]});
-        upstream.call("conversations.join", None, &args).await?;
-    }
-    Ok(channel)
-}
-
-async fn by_name(upstream: &Upstream, name: &str) -> Result<Option<Value>, SlackError> {
-    let mut cursor = String::new();
-    loop {
-        let args = json!({"limit": 500, "exclude_archived": true, "cursor": cursor,
-            "types": "public_channel,private_channel"});
-        let page = upstream.call("conversations.list", None, &args).await?;
-        let mut all = page["channels"].as_array().into_iter().flatten();
-        if let Some(found) = all.find(|channel| channel["name"] == json!(name)) {
-            return Ok(Some(found.clone()));
-        }
-        match page["response_metadata"]["next_cursor"].as_str() {
-            Some(next) if !next.is_empty() && next != cursor => next.clone_into(&mut cursor),
-            _ => return Ok(None),
-        }
-    }
-}
-
-/// The newest message of a channel: what is older was said before we came.
-async fn newest(upstream: &Upstream, channel: &str) -> Result<String, SlackError> {
-    let args = json!({"channel": channel, "limit": 1});
-    let page = upstream.call("conversations.history", None, &args).await?;
-    let newest = &page["messages"][0];
-    let newest = newest["ts"].as_str().max(newest["latest_reply"].as_str());
-    Ok(newest.unwrap_or("0000000000.000000").to_owned())
-}
-
 fn of_repo(db: &Db, repo: &str) -> Result<Option<ChannelId>, Trouble> {
     let id: Option<String> = db
         .query_row(
@@ -221,26 +146,4 @@ fn of_repo(db: &Db, repo: &str) -> Result<Option<ChannelId>, Trouble> {
         )
         .optional()?;
     Ok(id.map(ChannelId::new))
-}
-
-/// The channel is the repo's from now on. One that it had before loses it, and
-/// with it its listeners; its messages stay readable on the page.
-fn take_up(db: &Db, repo: &str, id: &str, name: &str, begins: &str) -> Result<(), Trouble> {
-    db.execute(
-        "UPDATE channels SET repo = '' WHERE repo = ?1 AND id <> ?2",
-        params![repo, id],
-    )?;
-    db.execute(
-        "UPDATE channels SET name = name || '-' || id WHERE name = ?1 AND id <> ?2",
-        params![name, id],
-    )?;
-    db.execute(
-        "INSERT INTO channels (id, name, repo, created_ms) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (id) DO UPDATE SET name = excluded.name, repo = excluded.repo",
-        params![id, name, repo, db.now_ms()],
-    )?;
-    if recall(db, &format!("begins {id}"))?.is_none() {
-        remember(db, &format!("begins {id}"), begins)?;
-    }
-    Ok(())
 }

@@ -1,7 +1,11 @@
 //! From Slack: kept first, acknowledged then, worked off in order.
 
+pub(crate) mod asks;
 pub(crate) mod backfill;
+pub(crate) mod channel_news;
+pub(crate) mod commands;
 pub(crate) mod echoes;
+pub(crate) mod home;
 pub(crate) mod inbox;
 pub(crate) mod ingest;
 pub(crate) mod interactions;

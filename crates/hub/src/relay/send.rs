@@ -1,5 +1,6 @@
 //! To Slack: each call in its turn, each post once.
 
+pub(crate) mod fallback;
 pub(crate) mod files;
 pub(crate) mod in_flight;
 pub(crate) mod pace;

@@ -1,10 +1,46 @@
 //! How a long text is cut into posts: text at line and fence boundaries, long
 //! code as files, which people can open, search and save.
 
-use butler_slack::mrkdwn;
+use butler_slack::mrkdwn::{self, LONG_CODE};
 
-/// Code of so many lines is a file.
-const LONG_CODE: usize = 20;
+/// Languages as models name them, and how their files end. What is not here is text.
+const LANGUAGES: &[(&str, &str)] = &[
+    ("bash", "sh"),
+    ("c", "c"),
+    ("cpp", "cpp"),
+    ("csharp", "cs"),
+    ("css", "css"),
+    ("diff", "diff"),
+    ("go", "go"),
+    ("html", "html"),
+    ("java", "java"),
+    ("javascript", "js"),
+    ("js", "js"),
+    ("json", "json"),
+    ("jsx", "jsx"),
+    ("kotlin", "kt"),
+    ("markdown", "md"),
+    ("md", "md"),
+    ("patch", "diff"),
+    ("php", "php"),
+    ("py", "py"),
+    ("python", "py"),
+    ("rb", "rb"),
+    ("rs", "rs"),
+    ("ruby", "rb"),
+    ("rust", "rs"),
+    ("sh", "sh"),
+    ("shell", "sh"),
+    ("sql", "sql"),
+    ("swift", "swift"),
+    ("toml", "toml"),
+    ("ts", "ts"),
+    ("tsx", "tsx"),
+    ("typescript", "ts"),
+    ("xml", "xml"),
+    ("yaml", "yaml"),
+    ("yml", "yaml"),
+];
 
 /// More messages than this are a file.
 const MOST_PARTS: usize = 6;
@@ -47,9 +83,10 @@ fn cut(text: &str) -> Vec<Part> {
         if is_code && piece.trim_matches('\n').lines().count() >= LONG_CODE {
             flush(&mut parts, &mut pending);
             snippets += 1;
+            let (ending, code) = language(piece);
             parts.push(Part::Snippet {
-                name: format!("snippet-{snippets}.txt"),
-                code: mrkdwn::unescape(piece.strip_prefix('\n').unwrap_or(piece)),
+                name: format!("snippet-{snippets}.{ending}"),
+                code: mrkdwn::unescape(code),
             });
         } else if is_code {
             pending.push_str("```");
@@ -61,6 +98,33 @@ fn cut(text: &str) -> Vec<Part> {
     }
     flush(&mut parts, &mut pending);
     parts
+}
+
+/// How a file with this code ends, and the code without the name of its language.
+fn language(piece: &str) -> (&'static str, &str) {
+    let (first, rest) = piece.split_once('\n').unwrap_or(("", piece));
+    let named = LANGUAGES
+        .iter()
+        .find(|(name, _)| first.eq_ignore_ascii_case(name));
+    match named {
+        Some((_, ending)) => (ending, rest),
+        None if first.is_empty() => (guess(rest), rest),
+        None => (guess(piece), piece),
+    }
+}
+
+/// What can be told from the code itself.
+fn guess(code: &str) -> &'static str {
+    let begins = |start: &str| code.starts_with(start);
+    if begins("diff --git ") || begins("--- ") || begins("@@ ") {
+        "diff"
+    } else if begins("#!/bin/") || begins("#!/usr/bin/env ba") {
+        "sh"
+    } else if begins("{\n") || begins("[\n") {
+        "json"
+    } else {
+        "txt"
+    }
 }
 
 fn flush(parts: &mut Vec<Part>, pending: &mut String) {
@@ -89,6 +153,26 @@ mod tests {
         assert_eq!(code, &"let x = a < b;\n".repeat(25));
         assert_eq!(parts[2], Part::Text("\nbetween ```short``` end\n".into()));
         assert!(matches!(&parts[3], Part::Snippet { name, .. } if name == "snippet-2.txt"));
+    }
+
+    #[test]
+    fn a_file_is_called_by_its_language() {
+        let body = "a line\n".repeat(25);
+        for (fence, name, first) in [
+            ("rust\n", "snippet-1.rs", "a line"),
+            ("Python\n", "snippet-1.py", "a line"),
+            ("\n", "snippet-1.txt", "a line"),
+            ("a word that is code\n", "snippet-1.txt", "a word"),
+            ("\n@@ -1 +1 @@\n", "snippet-1.diff", "@@"),
+            ("\n{\n", "snippet-1.json", "{"),
+        ] {
+            let parts = of(&format!("```{fence}{body}```"));
+            let [Part::Snippet { name: got, code }] = parts.as_slice() else {
+                panic!("{parts:?}");
+            };
+            assert_eq!(got, name);
+            assert!(code.starts_with(first), "{code}");
+        }
     }
 
     #[test]

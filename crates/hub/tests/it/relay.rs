@@ -233,12 +233,12 @@ async fn other_buttons_and_commands_reach_the_agents() {
     assert_eq!(heard.payload["user"]["id"], world.ana.as_str());
     world
         .slack
-        .command(&world.ana, channel.as_str(), "/pm", "status");
+        .command(&world.ana, channel.as_str(), "/deploy", "status");
     let heard = take(&mut coder).await;
     assert_eq!(heard.kind, EnvelopeKind::SlashCommands);
     assert_eq!(
         (&heard.payload["command"], &heard.payload["text"]),
-        (&json!("/pm"), &json!("status"))
+        (&json!("/deploy"), &json!("status"))
     );
     let url = heard.payload["response_url"].as_str().unwrap();
     assert!(url.starts_with(world.base.as_str()));
@@ -509,7 +509,7 @@ async fn a_start_that_cannot_work_says_why() {
     world.slack.revoke();
     let refused = world.try_up().await.unwrap_err().to_string();
     assert!(
-        refused.contains("token_revoked") && refused.contains("slack.botToken"),
+        refused.contains("token_revoked") && refused.contains("slack setup"),
         "{refused}"
     );
     assert!(!refused.contains("xoxb-"), "{refused}");

@@ -302,3 +302,94 @@ async fn a_channel_that_cannot_be_had_is_said_and_harms_nobody_else() {
     world.say("still here", None);
     assert_eq!(text_of(&take(&mut coder).await), "still here");
 }
+
+/// What people do elsewhere than in the channel reaches the team as their words.
+#[tokio::test]
+async fn commands_and_direct_messages_are_answered() {
+    let world = SlackWorld::start().await;
+    let mut pm = world.socket(Role::Pm).await;
+    let channel = world.channel();
+    let command = |command: &str, text: &str| {
+        assert!(
+            world
+                .slack
+                .command(&world.ana, channel.as_str(), command, text)
+        );
+    };
+    let answer = |number: usize| {
+        let text = &world.slack.responses()[number]["text"];
+        text.as_str().unwrap().to_owned()
+    };
+    command("/pm", "add a login page");
+    let heard = take(&mut pm).await;
+    assert_eq!(text_of(&heard), "@codebutler.pm add a login page");
+    let stamp = heard.stamp.clone().unwrap();
+    assert_eq!((stamp.from, stamp.to), (None, vec![Role::Pm]));
+    assert_eq!(heard.payload["event"]["user"], world.ana.as_str());
+    until("the asker is told", || world.slack.responses().len() == 1).await;
+    assert!(answer(0).contains("The team has it"), "{}", answer(0));
+    let shown = world.slack.messages(channel.as_str());
+    let shown = shown.last().unwrap()["text"].as_str().unwrap().to_owned();
+    assert!(shown.contains(&format!("<@{}> says", world.ana)), "{shown}");
+
+    for (number, (text, part)) in [
+        ("help", "/codebutler status"),
+        ("status", "Nothing waits for you"),
+        ("cost", "spent today"),
+        ("stop", "Nothing is at work"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        command("/codebutler", text);
+        let so_far = number + 2;
+        until("it is answered", || world.slack.responses().len() == so_far).await;
+        let said = answer(so_far - 1);
+        assert!(said.contains(part), "{text}: {said}");
+        assert_eq!(
+            world.slack.responses()[so_far - 1]["response_type"],
+            "ephemeral"
+        );
+    }
+
+    let direct = world.slack.say_directly(&world.ben, "what is going on?");
+    let heard = take(&mut pm).await;
+    assert_eq!(text_of(&heard), "@codebutler.pm what is going on?");
+    assert_eq!(heard.payload["event"]["user"], world.ben.as_str());
+    until("ben is told where", || {
+        world.slack.messages(&direct).len() == 2
+    })
+    .await;
+    let told = world.slack.messages(&direct)[1]["text"].to_string();
+    assert!(told.contains("archives"), "{told}");
+
+    // What is done with a message, and what waits for whoever opens the home tab.
+    let ts = world.say("the login page is slow", None);
+    take(&mut pm).await;
+    for (callback, words) in [
+        ("ask_about_message", "What do you say to this?"),
+        ("make_item", "roadmap-add: the login page is slow"),
+    ] {
+        assert!(
+            world
+                .slack
+                .shortcut(&world.ben, channel.as_str(), &ts, callback)
+        );
+        let heard = text_of(&take(&mut pm).await);
+        assert!(
+            heard.contains(words) && heard.contains("is slow"),
+            "{heard}"
+        );
+    }
+    let card = crate::relay::ask(&world, &ts, "p1", DecisionKind::Plan).await;
+    world.slack.open_home(&world.ana, channel.as_str());
+    until("the home tab is drawn", || {
+        world.slack.home(&world.ana).is_some()
+    })
+    .await;
+    let home = world.slack.home(&world.ana).unwrap().to_string();
+    assert!(
+        home.contains("Plan") && home.contains(&card.replace('.', "")),
+        "{home}"
+    );
+}

@@ -29,6 +29,9 @@ pub(crate) struct SlackWorld {
     pub people: std::collections::BTreeMap<String, butler_protocol::Standing>,
     pub bots: Vec<String>,
     pub pace: Pace,
+    /// Other tokens than the app's.
+    pub tokens: Option<(String, String)>,
+    pub absent_after: Option<Duration>,
     running: Option<(Hub, CancellationToken)>,
 }
 
@@ -46,6 +49,7 @@ pub(crate) fn relay_config(slack: (&str, &str, &str), pace: Pace) -> RelayConfig
         base: base.parse().unwrap(),
         bot_token: Secret::new(bot),
         app_token: Secret::new(app),
+        ca_file: None,
         channels: vec![RepoChannel {
             repo: REPO.to_owned(),
             id: None,
@@ -81,6 +85,8 @@ impl SlackWorld {
             people: std::collections::BTreeMap::new(),
             bots: Vec::new(),
             pace: quick(),
+            tokens: None,
+            absent_after: None,
             running: None,
         }
     }
@@ -90,6 +96,9 @@ impl SlackWorld {
         config.approvers.clone_from(&self.approvers);
         config.people.clone_from(&self.people);
         let (bot, app) = (self.slack.bot_token(), self.slack.app_token());
+        let own = || (self.slack.bot_token(), self.slack.app_token());
+        let (bot, app) = self.tokens.clone().unwrap_or_else(own);
+        config.absent_after = self.absent_after.unwrap_or(config.absent_after);
         let mut relay = relay_config((&self.slack.base(), &bot, &app), self.pace);
         relay.channels[0].bots.clone_from(&self.bots);
         config.relay = Some(relay);
@@ -118,6 +127,30 @@ impl SlackWorld {
             timeout(PATIENCE, hub.wait()).await.unwrap();
             until("the hub hangs up", || self.slack.connections() == 0).await;
         }
+    }
+
+    /// As [`Self::down`] when others are connected to the app too.
+    pub(crate) async fn down_without_waiting(&mut self) {
+        if let Some((hub, cancel)) = self.running.take() {
+            cancel.cancel();
+            timeout(PATIENCE, hub.wait()).await.unwrap();
+        }
+    }
+
+    /// The channel's page, as a person sees it.
+    pub(crate) async fn page(&self) -> String {
+        let mut tokens = Tokens::open(self.dir.path()).unwrap();
+        let code = tokens.login_link().unwrap();
+        let client = world::client();
+        let url = self.base.join("login").unwrap();
+        let form = [("code", code.expose())];
+        let origin = self.base.as_str().trim_end_matches('/');
+        let entering = client.post(url).header("origin", origin).form(&form);
+        let entered = entering.send().await.unwrap();
+        let cookie = entered.headers()["set-cookie"].to_str().unwrap();
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        let page = client.get(self.base.clone()).header("cookie", cookie);
+        page.send().await.unwrap().text().await.unwrap()
     }
 
     /// Makes the store believe that the hub last listened so long ago.

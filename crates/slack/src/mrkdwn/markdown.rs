@@ -3,27 +3,49 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use super::escape;
+use std::ops::Range;
 
-/// Converts Markdown. Headings become bold lines, links `<url|label>`, tables
-/// and raw HTML plain text.
+use super::{LONG_CODE, escape, table::Table};
+
+/// Converts Markdown. Headings become bold lines, links `<url|label>`, tables aligned
+/// code or lists, raw HTML plain text. Code that is long enough to become a file keeps
+/// the name of its language, which the file is called by.
 #[must_use]
 pub fn from_markdown(text: &str) -> String {
-    let mut writer = Writer::default();
-    for event in Parser::new_ext(
-        text,
-        Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS,
-    ) {
-        writer.event(event);
+    let mut writer = Writer {
+        addresses: addresses(text),
+        ..Writer::default()
+    };
+    let options =
+        Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_TABLES;
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+        writer.read(event, text, &range);
     }
     let trimmed = writer.out.trim_matches('\n').len();
     let start = writer.out.len() - writer.out.trim_start_matches('\n').len();
     writer.out[start..start + trimmed].to_owned()
 }
 
+/// Where addresses stand that nobody marked as links: a star in them is no emphasis.
+fn addresses(text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for scheme in ["http://", "https://"] {
+        for (start, _) in text.match_indices(scheme) {
+            let rest = &text[start..];
+            let ends = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | '`' | '"');
+            let length = rest.find(ends).unwrap_or(rest.len());
+            found.push(start..start + length);
+        }
+    }
+    found
+}
+
 #[derive(Default)]
 struct Writer {
     out: String,
+    addresses: Vec<Range<usize>>,
+    /// The table that is open.
+    table: Option<Table>,
     /// What each line begins with: quote marks and list indents.
     prefix: Vec<String>,
     /// The next number of each open list; none for bullets.
@@ -31,10 +53,65 @@ struct Writer {
     /// Link targets, and where their label begins.
     links: Vec<(String, usize)>,
     in_code: bool,
+    /// Where the open block of code begins, and its language.
+    code: Option<(usize, String)>,
     in_heading: bool,
 }
 
 impl Writer {
+    /// A mark that begins inside an address belongs to it and is written as it stands;
+    /// inside a table only the words count.
+    fn read(&mut self, event: Event<'_>, source: &str, range: &Range<usize>) {
+        let length = match &event {
+            Event::Start(Tag::Emphasis) | Event::End(TagEnd::Emphasis) => 1,
+            Event::Start(Tag::Strong) | Event::End(TagEnd::Strong) => 2,
+            Event::Start(Tag::Strikethrough) | Event::End(TagEnd::Strikethrough) => {
+                let two = source[range.clone()].starts_with("~~");
+                if two { 2 } else { 1 }
+            }
+            _ => 0,
+        };
+        let inside = |one: &Range<usize>| one.start < range.start && range.start < one.end;
+        if length > 0 && self.addresses.iter().any(inside) {
+            let mark = match event {
+                Event::Start(_) => &source[range.start..range.start + length],
+                _ => &source[range.end - length..range.end],
+            };
+            return self.text(mark);
+        }
+        if self.table.is_some() {
+            return self.in_table(event);
+        }
+        self.event(event);
+    }
+
+    fn in_table(&mut self, event: Event<'_>) {
+        let Some(table) = &mut self.table else {
+            return;
+        };
+        match event {
+            Event::Start(Tag::TableHead | Tag::TableRow) => table.row(),
+            Event::Start(Tag::TableCell) => table.cell(),
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                self.links.push((dest_url.into_string(), 0));
+            }
+            Event::End(TagEnd::Link) => {
+                if let Some((target, _)) = self.links.pop() {
+                    table.text(&format!(" ({target})"));
+                }
+            }
+            Event::Text(text) | Event::Code(text) | Event::InlineHtml(text) => table.text(&text),
+            Event::SoftBreak | Event::HardBreak => table.text(" "),
+            Event::End(TagEnd::Table) => {
+                let shown = table.shown();
+                self.table = None;
+                let joint = format!("\n{}", self.prefix.concat());
+                self.push(&shown.replace('\n', &joint));
+            }
+            _ => {}
+        }
+    }
+
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -72,10 +149,18 @@ impl Writer {
             }
             Tag::CodeBlock(kind) => {
                 self.block();
+                let at = self.out.len();
                 self.push("```\n");
-                // Slack has no highlighting by name; the name would be shown.
-                let _ = matches!(kind, CodeBlockKind::Fenced(_));
+                let language = match kind {
+                    CodeBlockKind::Fenced(name) => name.into_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((at, language));
                 self.in_code = true;
+            }
+            Tag::Table(_) => {
+                self.block();
+                self.table = Some(Table::default());
             }
             Tag::List(first) => {
                 if self.lists.is_empty() {
@@ -110,6 +195,14 @@ impl Writer {
                 }
                 self.push("```");
                 self.in_code = false;
+                // Slack shows no language and would show its name; a file has one.
+                if let Some((at, language)) = self.code.take()
+                    && self.out[at..].lines().count() >= LONG_CODE + 2
+                    && !language.is_empty()
+                    && language.bytes().all(|byte| byte.is_ascii_alphanumeric())
+                {
+                    self.out.insert_str(at + "```".len(), &language);
+                }
             }
             TagEnd::List(_) => {
                 self.lists.pop();
@@ -127,6 +220,9 @@ impl Writer {
     }
 
     fn text(&mut self, text: &str) {
+        if let Some(table) = &mut self.table {
+            return table.text(text);
+        }
         let escaped = if self.in_code {
             // A fence inside code would end the block.
             escape(&text.replace("```", "'''"))

@@ -28,6 +28,50 @@ fn what_models_write_becomes_what_slack_reads() {
 }
 
 #[test]
+fn tables_are_aligned_code_or_lists() {
+    check(
+        "a\n\n| Name | Is |\n|---|---:|\n| `x` | **1** |\n| longer | a < b |\n\nb",
+        "a\n\n```\nName    Is\n──────  ─────\nx       1\nlonger  a &lt; b\n```\n\nb",
+    );
+    let wide = "word ".repeat(12);
+    check(
+        &format!("| What | Why |\n|---|---|\n| one | {wide} |\n| two | {wide} |"),
+        &format!(
+            "• *What:* one; *Why:* {0}\n• *What:* two; *Why:* {0}",
+            wide.trim()
+        ),
+    );
+    let wider = "x".repeat(80);
+    check(
+        &format!("| A |\n|---|\n| {wider} |"),
+        &format!("• *A:* {wider}"),
+    );
+}
+
+#[test]
+fn a_star_in_an_address_is_no_emphasis() {
+    check(
+        "see https://x.y/*/a*b and *this*",
+        "see https://x.y/*/a*b and _this_",
+    );
+    check(
+        "https://x.y/__init__.py __b__",
+        "https://x.y/__init__.py *b*",
+    );
+    check("*see https://x.y*", "_see https://x.y_");
+    check("`https://x.y/*a*`", "`https://x.y/*a*`");
+}
+
+#[test]
+fn long_code_keeps_its_language_for_the_file() {
+    let long = "x = 1\n".repeat(20);
+    let text = from_markdown(&format!("```python\n{long}```"));
+    assert!(text.starts_with("```python\nx = 1\n"), "{text}");
+    let odd = from_markdown(&format!("```a b\n{long}```"));
+    assert!(odd.starts_with("```\n"), "{odd}");
+}
+
+#[test]
 fn no_text_pings_anybody() {
     for probe in [
         "<!channel>",

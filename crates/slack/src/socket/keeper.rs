@@ -10,19 +10,19 @@ use std::{
 use butler_protocol::{Refusal, Secret};
 use serde_json::json;
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, watch},
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
-use url::Url;
 
 use super::{
-    Ended,
+    Ended, Hearing,
+    dial::Trust,
     link::{self, Line, LinkNumber, Report, What},
 };
-use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError, Web, http::jittered};
+use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError, Web, Workspace, http::jittered};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -34,29 +34,23 @@ const REMEMBERED: usize = 4096;
 const BACKLOG: usize = 256;
 
 pub(super) struct Ends {
-    pub(super) base: Url,
+    pub(super) workspace: Workspace,
     pub(super) app_token: Secret,
     pub(super) given_out: mpsc::Sender<Envelope>,
     pub(super) acked: mpsc::Receiver<EnvelopeId>,
     pub(super) epoch: SharedEpoch,
     pub(super) gaps: watch::Sender<u64>,
+    pub(super) hearing: watch::Sender<Hearing>,
     pub(super) ended: Arc<OnceLock<Ended>>,
     pub(super) cancel: CancellationToken,
 }
 
-/// Starts the keeper; the receiver resolves at the first hello.
-pub(super) fn start(ends: Ends) -> Result<(oneshot::Receiver<()>, JoinHandle<()>), SlackError> {
+/// Starts the keeper.
+pub(super) fn start(ends: Ends) -> Result<JoinHandle<()>, SlackError> {
     // Opening carries no epoch: it is how a process gets one.
-    let web = Web::new(&ends.base, ends.app_token.clone(), SharedEpoch::default())?
-        .with_patience(Duration::ZERO);
-    let (ready, waiting) = oneshot::channel();
-    let task = tokio::spawn(async move {
-        let ended = Arc::clone(&ends.ended);
-        let reason = Keeper::new(ends, web, ready).run().await;
-        info!(%reason, "socket ended");
-        let _ = ended.set(reason);
-    });
-    Ok((waiting, task))
+    let web = Web::at(&ends.workspace, ends.app_token.clone())?.with_patience(Duration::ZERO);
+    let trust = Arc::new(ends.workspace.tls()?);
+    Ok(tokio::spawn(Keeper::new(ends, web, trust).run()))
 }
 
 type Opening = JoinHandle<Result<String, SlackError>>;
@@ -64,7 +58,9 @@ type Opening = JoinHandle<Result<String, SlackError>>;
 struct Keeper {
     ends: Ends,
     web: Web,
-    ready: Option<oneshot::Sender<()>>,
+    trust: Trust,
+    /// Tries in a row that led to no connection.
+    tries: u32,
     reports: mpsc::Sender<Report>,
     inbox: mpsc::Receiver<Report>,
     lines: HashMap<LinkNumber, Line>,
@@ -107,12 +103,13 @@ async fn at(when: Option<Instant>) {
 }
 
 impl Keeper {
-    fn new(ends: Ends, web: Web, ready: oneshot::Sender<()>) -> Self {
+    fn new(ends: Ends, web: Web, trust: Trust) -> Self {
         let (reports, inbox) = mpsc::channel(64);
         Self {
             ends,
             web,
-            ready: Some(ready),
+            trust,
+            tries: 0,
             reports,
             inbox,
             lines: HashMap::new(),
@@ -129,7 +126,9 @@ impl Keeper {
         }
     }
 
-    async fn run(mut self) -> Ended {
+    /// Works until it is told to stop or there is no use in going on; why is known
+    /// before anybody can see that it has ended.
+    async fn run(mut self) {
         let cancel = self.ends.cancel.clone();
         let ended = loop {
             let step = tokio::select! {
@@ -150,7 +149,21 @@ impl Keeper {
             opening.abort();
             let _ = opening.await;
         }
-        ended
+        info!(reason = %ended, "socket ended");
+        let _ = self.ends.ended.set(ended.clone());
+        self.ends.hearing.send_replace(Hearing::Ended(ended));
+    }
+
+    /// A try led to nothing. With another connection open nobody needs to know.
+    fn unheard(&mut self, why: Option<String>) {
+        if !self.greeted.is_empty() {
+            return;
+        }
+        self.tries += 1;
+        let tries = self.tries;
+        self.ends
+            .hearing
+            .send_replace(Hearing::Reconnecting { why, tries });
     }
 
     /// Waits for one thing to happen. Everything awaited here can be dropped
@@ -205,6 +218,10 @@ impl Keeper {
             Happening::NoHello => {
                 if let Some((link, _)) = self.dialing.take() {
                     debug!(link, "no hello in time");
+                    self.unheard(Some(format!(
+                        "nothing came over the WebSocket for {} s",
+                        HELLO_LIMIT.as_secs()
+                    )));
                     self.hang_up(link);
                     self.dial_later();
                 }
@@ -236,6 +253,7 @@ impl Keeper {
                 let line = link::start(
                     link,
                     url,
+                    Arc::clone(&self.trust),
                     self.reports.clone(),
                     self.ends.cancel.child_token(),
                 );
@@ -248,6 +266,7 @@ impl Keeper {
                 }
                 _ => {
                     debug!(%error, "cannot open a socket yet");
+                    self.unheard(Some(error.whole()));
                     self.dial_later();
                 }
             },
@@ -262,15 +281,20 @@ impl Keeper {
 
     async fn hear(&mut self, Report { link, what }: Report) -> Step {
         match what {
-            What::Hello(epoch) => self.greeted(link, epoch),
+            What::Hello(epoch, open) => self.greeted(link, epoch, open),
             What::Envelope(envelope) => self.received(link, *envelope).await,
             What::Disconnect(reason) => return self.warned(link, &reason),
-            What::Closed => self.closed(link).await,
+            What::Closed(why) => self.closed(link, why).await,
         }
         Step::GoOn
     }
 
-    fn greeted(&mut self, link: LinkNumber, epoch: Option<butler_protocol::Epoch>) {
+    fn greeted(
+        &mut self,
+        link: LinkNumber,
+        epoch: Option<butler_protocol::Epoch>,
+        open: Option<u32>,
+    ) {
         if let Some(epoch) = epoch {
             self.ends.epoch.raise(epoch);
         }
@@ -283,9 +307,15 @@ impl Keeper {
         self.greeted.insert(link);
         self.current = Some(link);
         self.pause = FIRST_PAUSE;
-        if let Some(ready) = self.ready.take() {
-            let _ = ready.send(());
+        self.tries = 0;
+        let ours = u32::try_from(self.greeted.len()).unwrap_or(u32::MAX);
+        let others = open.unwrap_or(ours).saturating_sub(ours);
+        if others > 0 {
+            warn!(others, "other connections of this app are open");
         }
+        self.ends
+            .hearing
+            .send_replace(Hearing::Connected { others });
     }
 
     async fn received(&mut self, link: LinkNumber, envelope: Envelope) {
@@ -331,7 +361,7 @@ impl Keeper {
         Step::GoOn
     }
 
-    async fn closed(&mut self, link: LinkNumber) {
+    async fn closed(&mut self, link: LinkNumber, why: Option<String>) {
         if let Some(line) = self.lines.remove(&link) {
             let _ = line.task.await;
         }
@@ -343,6 +373,9 @@ impl Keeper {
         let was_dialing = self.dialing.is_some_and(|(dialed, _)| dialed == link);
         if was_dialing {
             self.dialing = None;
+        }
+        if was_dialing || self.current == Some(link) {
+            self.unheard(why);
         }
         if self.current == Some(link) {
             self.current = None;

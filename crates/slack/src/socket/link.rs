@@ -12,11 +12,12 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, MissedTickBehavior, interval, sleep_until},
 };
-use tokio_tungstenite::{connect_async, tungstenite};
+use tokio_tungstenite::tungstenite;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 use tungstenite::protocol::Message as Frame;
 
+use super::dial::{self, Trust};
 use crate::{Envelope, EnvelopeId};
 
 const PING_EVERY: Duration = Duration::from_secs(12);
@@ -34,10 +35,12 @@ pub(super) struct Report {
 
 #[derive(Debug)]
 pub(super) enum What {
-    Hello(Option<Epoch>),
+    /// The epoch that our hub gives, and how many connections of the app are open.
+    Hello(Option<Epoch>, Option<u32>),
     Envelope(Box<Envelope>),
     Disconnect(String),
-    Closed,
+    /// It is over, and why, where that is known.
+    Closed(Option<String>),
 }
 
 /// The keeper's end of a link.
@@ -53,23 +56,20 @@ pub(super) struct Line {
 pub(super) fn start(
     link: LinkNumber,
     url: String,
+    trust: Trust,
     reports: mpsc::Sender<Report>,
     stop: CancellationToken,
 ) -> Line {
     let (acks, to_send) = mpsc::channel(256);
     let stopped = stop.clone();
     let task = tokio::spawn(async move {
-        let work = run(link, &url, &reports, to_send);
-        tokio::select! {
-            () = work => {}
-            () = stopped.cancelled() => {}
-        }
-        let _ = reports
-            .send(Report {
-                link,
-                what: What::Closed,
-            })
-            .await;
+        let work = run(link, &url, trust, &reports, to_send);
+        let why = tokio::select! {
+            why = work => why,
+            () = stopped.cancelled() => None,
+        };
+        let what = What::Closed(why);
+        let _ = reports.send(Report { link, what }).await;
     });
     Line { acks, stop, task }
 }
@@ -77,14 +77,15 @@ pub(super) fn start(
 async fn run(
     link: LinkNumber,
     url: &str,
+    trust: Trust,
     reports: &mpsc::Sender<Report>,
     mut to_send: mpsc::Receiver<EnvelopeId>,
-) {
-    let mut stream = match connect_async(url).await {
-        Ok((stream, _)) => stream,
-        Err(error) => {
-            debug!(link, %error, "cannot open the socket");
-            return;
+) -> Option<String> {
+    let mut stream = match dial::dial(url, trust).await {
+        Ok(stream) => stream,
+        Err(why) => {
+            debug!(link, why, "cannot open the socket");
+            return Some(why);
         }
     };
     let mut pings = interval(PING_EVERY);
@@ -98,24 +99,26 @@ async fn run(
                     Some(Ok(Frame::Text(text))) => {
                         let Some(what) = understand(&text) else { continue };
                         if reports.send(Report { link, what }).await.is_err() {
-                            return;
+                            return None;
                         }
                         continue;
                     }
                     // Pongs are queued by the library and go out with the next flush.
                     Some(Ok(Frame::Ping(_))) => None,
-                    Some(Ok(Frame::Close(_)) | Err(_)) | None => return,
+                    Some(Ok(Frame::Close(_)) | Err(_)) | None => {
+                        return Some("the connection broke off".to_owned());
+                    }
                     Some(Ok(_)) => continue,
                 }
             }
             id = to_send.recv() => match id {
                 Some(id) => Some(Frame::text(serde_json::json!({"envelope_id": id}).to_string())),
-                None => return,
+                None => return None,
             },
             _ = pings.tick() => Some(Frame::Ping(tungstenite::Bytes::from_static(b"codebutler"))),
             () = sleep_until(give_up) => {
                 debug!(link, "the socket has been silent for too long");
-                return;
+                return Some("the connection fell silent".to_owned());
             }
         };
         let sent = match outgoing {
@@ -123,7 +126,7 @@ async fn run(
             None => stream.flush().await,
         };
         if sent.is_err() {
-            return;
+            return Some("the connection broke off".to_owned());
         }
     }
 }
@@ -134,8 +137,10 @@ fn understand(text: &str) -> Option<What> {
     match frame.get("type")?.as_str()? {
         "hello" => {
             let epoch = frame.get("codebutler").and_then(|ours| ours.get("epoch"));
+            let open = frame.get("num_connections").and_then(Value::as_u64);
             Some(What::Hello(
                 epoch.and_then(|epoch| Epoch::deserialize(epoch).ok()),
+                open.and_then(|open| u32::try_from(open).ok()),
             ))
         }
         "disconnect" => {

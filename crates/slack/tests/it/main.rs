@@ -2,4 +2,5 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod standin;
+mod tls;
 mod web;

@@ -14,6 +14,7 @@ fn place(state: &State, args: &Args) -> Result<String, Value> {
     };
     match state.channels.get(&channel) {
         None => no("channel_not_found"),
+        Some(place) if place.archived => no("is_archived"),
         Some(place) if !place.with_app => no("not_in_channel"),
         Some(_) => Ok(channel),
     }
@@ -28,6 +29,7 @@ pub(super) fn post(state: &mut State, args: &Args) -> Answer {
     if text.len() > 40_000 {
         return no("msg_too_long");
     }
+    known_blocks(state, args)?;
     let thread = args.text("thread_ts");
     if let Some(thread) = &thread
         && !state.channels[&channel].messages.contains_key(thread)
@@ -47,6 +49,24 @@ pub(super) fn post(state: &mut State, args: &Args) -> Answer {
     let ts = state.write(&channel, thread.as_deref(), message);
     let message = state.channels[&channel].messages[&ts].clone();
     Ok(json!({"channel": channel, "ts": ts, "message": message}))
+}
+
+/// Roll-outs are gradual: not every workspace knows every block.
+fn known_blocks(state: &State, args: &Args) -> Result<(), Value> {
+    let Some(refused) = &state.mishaps.refused_block else {
+        return Ok(());
+    };
+    let blocks = args.get("blocks").and_then(Value::as_array);
+    let at = blocks
+        .into_iter()
+        .flatten()
+        .position(|block| block["type"] == json!(refused));
+    match at {
+        None => Ok(()),
+        Some(at) => Err(json!({"ok": false, "error": "invalid_blocks",
+            "response_metadata": {"messages":
+                [format!("[ERROR] unsupported type: {refused} [json-pointer:/blocks/{at}/type]")]}})),
+    }
 }
 
 /// A post under a custom name has no user and a subtype; a plain one is the
@@ -93,6 +113,7 @@ fn own(state: &State, args: &Args, refusal: &str) -> Result<(String, String), Va
 
 pub(super) fn update(state: &mut State, args: &Args) -> Answer {
     let (channel, ts) = own(state, args, "cant_update_message")?;
+    known_blocks(state, args)?;
     let text = args.text("text").unwrap_or_default();
     if text.len() > 4_000 {
         return no("msg_too_long");
@@ -146,4 +167,14 @@ pub(super) fn react(state: &mut State, args: &Args, add: bool) -> Answer {
             "no_reaction"
         })
     }
+}
+
+/// The home tab of one person.
+pub(super) fn publish(state: &mut State, args: &Args) -> Answer {
+    let user = args.text("user_id").unwrap_or_default();
+    let Some(view) = args.get("view").cloned() else {
+        return no("invalid_arguments");
+    };
+    state.homes.insert(user, view.clone());
+    Ok(json!({"view": view}))
 }

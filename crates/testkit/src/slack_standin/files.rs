@@ -47,7 +47,7 @@ impl State {
 
     fn shown(&self, id: &str) -> Value {
         let file = &self.files[id];
-        let link = format!("http://{}/files-pri/{id}", self.address);
+        let link = self.link(&format!("files-pri/{id}"));
         let shares = match &file.share {
             Some((channel, ts)) => json!({"public": {channel: [{"ts": ts}]}}),
             None => json!({}),
@@ -63,7 +63,7 @@ pub(super) fn address(state: &mut State, args: &Args) -> Answer {
         return no("invalid_arguments");
     };
     let (id, key) = (state.fresh("F0"), state.key());
-    let url = format!("http://{}/upload/{id}?key={key}", state.address);
+    let url = state.link(&format!("upload/{id}?key={key}"));
     let file = File {
         name,
         user: BOT_USER.to_owned(),

@@ -10,7 +10,7 @@ use super::{
 
 pub(super) fn auth_test(state: &State) -> Answer {
     Ok(
-        json!({"url": format!("http://{}/", state.address), "team": "Stand-in", "team_id": TEAM,
+        json!({"url": state.link(""), "team": "Stand-in", "team_id": TEAM,
         "user": "codebutler", "user_id": BOT_USER, "bot_id": BOT,
         "is_enterprise_install": false}),
     )
@@ -22,7 +22,8 @@ pub(super) fn connections_open(state: &mut State) -> Answer {
     }
     let ticket = state.key();
     state.tickets.insert(ticket.clone());
-    let url = format!("ws://{}/link/?ticket={ticket}&app_id={APP}", state.address);
+    let url = state.link(&format!("link/?ticket={ticket}&app_id={APP}"));
+    let url = url.replacen("http", "ws", 1);
     Ok(json!({"url": url}))
 }
 
@@ -55,7 +56,8 @@ pub(super) fn group(state: &State, args: &Args) -> Answer {
 
 fn shown(id: &str, channel: &Channel) -> Value {
     json!({"id": id, "name": channel.name, "is_channel": true, "is_private": channel.private,
-        "is_archived": false, "is_member": channel.with_app})
+        "is_archived": channel.archived,
+        "is_member": channel.with_app && !channel.archived})
 }
 
 /// Two channels per page.
@@ -67,7 +69,8 @@ pub(super) fn channels(state: &State, args: &Args) -> Answer {
     let all: Vec<Value> = state
         .channels
         .iter()
-        .filter(|(_, one)| one.with_app || !one.private)
+        .filter(|(_, one)| (one.with_app || !one.private) && !one.direct)
+        .filter(|(_, one)| !one.archived || !args.flag("exclude_archived"))
         .map(|(id, one)| shown(id, one))
         .collect();
     let end = (start + 2).min(all.len());
@@ -92,8 +95,13 @@ pub(super) fn channel(state: &State, args: &Args) -> Answer {
     Ok(json!({"channel": shown(&id, channel)}))
 }
 
-pub(super) fn members(state: &State) -> Answer {
-    let mut all: Vec<&String> = state.people.keys().collect();
+/// Whoever is in a channel; everybody where nobody was ever invited.
+pub(super) fn members(state: &State, args: &Args) -> Answer {
+    let (_, channel) = place(state, args)?;
+    let mut all: Vec<&String> = match channel.people.is_empty() {
+        true => state.people.keys().collect(),
+        false => channel.people.iter().collect(),
+    };
     let bot = BOT_USER.to_owned();
     all.push(&bot);
     Ok(json!({"members": all, "response_metadata": {"next_cursor": ""}}))
@@ -101,7 +109,13 @@ pub(super) fn members(state: &State) -> Answer {
 
 pub(super) fn join(state: &mut State, args: &Args) -> Answer {
     let (id, _) = place(state, args)?;
-    let channel = state.channels.get_mut(&id).expect("just found");
+    let channel = state.place_of(&id);
+    if channel.archived {
+        return no("is_archived");
+    }
+    if channel.private && !channel.with_app {
+        return no("method_not_supported_for_channel_type");
+    }
     channel.with_app = true;
     Ok(json!({"channel": shown(&id, channel)}))
 }
@@ -113,6 +127,29 @@ pub(super) fn create(state: &mut State, args: &Args) -> Answer {
     }
     let id = state.add_channel(&name, true);
     Ok(json!({"channel": shown(&id, &state.channels[&id])}))
+}
+
+pub(super) fn invite(state: &mut State, args: &Args) -> Answer {
+    let (id, channel) = place(state, args)?;
+    if !channel.with_app {
+        return no("not_in_channel");
+    }
+    let users = args.text("users").unwrap_or_default();
+    for user in users.split(',') {
+        if !state.people.contains_key(user) {
+            return no("user_not_found");
+        }
+        if !state.place_of(&id).people.insert(user.to_owned()) {
+            return no("already_in_channel");
+        }
+    }
+    Ok(json!({"channel": shown(&id, &state.channels[&id])}))
+}
+
+pub(super) fn archive(state: &mut State, args: &Args) -> Answer {
+    let (id, _) = place(state, args)?;
+    state.place_of(&id).archived = true;
+    Ok(json!({}))
 }
 
 struct Page {

@@ -166,7 +166,7 @@ pub(super) async fn handle(
 ) -> Response {
     let welcome = {
         let mut state = shared.lock();
-        !state.down && state.tickets.remove(&ticket)
+        !state.down && !state.mishaps.blocked && state.tickets.remove(&ticket)
     };
     if !welcome {
         return StatusCode::FORBIDDEN.into_response();

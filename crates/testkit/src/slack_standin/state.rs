@@ -11,6 +11,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
+    admin::Mishaps,
     limits::{Limits, Meter},
     scopes::ALL_SCOPES,
     socket::{Pending, SocketEnd},
@@ -28,6 +29,11 @@ pub(super) struct Channel {
     pub(super) with_app: bool,
     /// Who is not in it does not know that it is there.
     pub(super) private: bool,
+    pub(super) archived: bool,
+    /// Between the app and one person.
+    pub(super) direct: bool,
+    /// Who is in it besides the app.
+    pub(super) people: BTreeSet<String>,
     /// By timestamp, which sorts as text.
     pub(super) messages: BTreeMap<String, Value>,
 }
@@ -53,6 +59,7 @@ pub(crate) struct State {
     pub(super) disabled: bool,
     pub(super) down: bool,
     pub(super) muted: bool,
+    pub(super) mishaps: Mishaps,
     pub(super) scopes: Vec<String>,
     pub(super) channels: BTreeMap<String, Channel>,
     pub(super) people: BTreeMap<String, String>,
@@ -61,6 +68,8 @@ pub(crate) struct State {
     pub(super) files: HashMap<String, File>,
     pub(super) responses: Vec<Value>,
     pub(super) ephemerals: Vec<Value>,
+    /// Home tabs by person.
+    pub(super) homes: HashMap<String, Value>,
     /// `response_url`s: channel, message, uses left.
     pub(super) urls: HashMap<String, (String, String, u32)>,
     pub(super) limits: Limits,
@@ -91,6 +100,7 @@ impl State {
             disabled: false,
             down: false,
             muted: false,
+            mishaps: Mishaps::default(),
             scopes: ALL_SCOPES.map(str::to_owned).to_vec(),
             channels: BTreeMap::new(),
             people: BTreeMap::new(),
@@ -98,6 +108,7 @@ impl State {
             files: HashMap::new(),
             responses: Vec::new(),
             ephemerals: Vec::new(),
+            homes: HashMap::new(),
             urls: HashMap::new(),
             limits: Limits::none(),
             meter: Meter::default(),
@@ -139,6 +150,7 @@ impl State {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let now = u64::try_from(now.as_micros()).unwrap_or(0);
+        let now = now.saturating_add_signed(self.mishaps.ahead_s * 1_000_000);
         self.last_micros = now.max(self.last_micros + 1);
         format!(
             "{}.{:06}",
@@ -153,10 +165,17 @@ impl State {
             name: name.to_owned(),
             with_app,
             private: false,
+            archived: false,
+            direct: false,
+            people: BTreeSet::new(),
             messages: BTreeMap::new(),
         };
         self.channels.insert(id.clone(), channel);
         id
+    }
+
+    pub(super) fn place_of(&mut self, channel: &str) -> &mut Channel {
+        self.channels.get_mut(channel).expect("a channel")
     }
 
     pub(super) fn channel_named(&self, name: &str) -> Option<String> {
@@ -215,7 +234,8 @@ impl State {
     fn announce(&mut self, channel: &str, message: &Value) {
         let mut event = message.clone();
         event["channel"] = json!(channel);
-        event["channel_type"] = json!("channel");
+        let direct = self.channels[channel].direct;
+        event["channel_type"] = json!(if direct { "im" } else { "channel" });
         event["event_ts"] = message["ts"].clone();
         if message.get("metadata").is_some() {
             event["metadata"] = json!({"event_type": message["metadata"]["event_type"]});
@@ -224,7 +244,11 @@ impl State {
     }
 
     fn message_event(&mut self, channel: &str, event: &Value) {
-        if self.has("channels:history") {
+        let scope = match self.channels[channel].direct {
+            true => "im:history",
+            false => "channels:history",
+        };
+        if self.has(scope) {
             self.event(channel, event);
         }
     }
@@ -344,7 +368,7 @@ impl State {
             "trigger_id": format!("{action_ts}.{TEAM}"),
             "channel": {"id": channel, "name": self.channels[channel].name},
             "message": message, "state": {"values": {}},
-            "response_url": format!("http://{}/actions/{key}", self.address),
+            "response_url": self.link(&format!("actions/{key}")),
             "actions": [{"type": "button", "action_id": action_id, "block_id": "b",
                 "value": "v", "text": {"type": "plain_text", "text": "press"},
                 "action_ts": action_ts}],
@@ -364,7 +388,7 @@ impl State {
             "token": "legacy", "team_id": TEAM, "team_domain": "standin", "channel_id": channel,
             "channel_name": self.channels[channel].name, "user_id": user, "user_name": name,
             "command": command, "text": text, "api_app_id": APP,
-            "response_url": format!("http://{}/actions/{key}", self.address),
+            "response_url": self.link(&format!("actions/{key}")),
             "trigger_id": key,
         });
         self.send("slash_commands", payload, true)
@@ -375,7 +399,7 @@ impl State {
     }
 
     /// An event for the app, when it is in the channel.
-    fn event(&mut self, channel: &str, event: &Value) {
+    pub(super) fn event(&mut self, channel: &str, event: &Value) {
         if self.muted || !self.channels[channel].with_app {
             return;
         }

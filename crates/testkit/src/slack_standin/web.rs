@@ -151,6 +151,10 @@ fn admitted(shared: &Shared, method: &str, headers: &HeaderMap) -> Result<(), Va
     if state.revoked {
         return no("token_revoked");
     }
+    if method == "apps.connections.open" && state.mishaps.no_connections {
+        return Err(json!({"ok": false, "error": "missing_scope",
+            "needed": "connections:write", "provided": "authorizations:read"}));
+    }
     match scope_of(method) {
         Some(scope) if !state.has(scope) => Err(json!({"ok": false, "error": "missing_scope",
             "needed": scope, "provided": state.scopes.join(",")})),
@@ -164,7 +168,7 @@ fn scope_of(method: &str) -> Option<&'static str> {
         "conversations.history" | "conversations.replies" => "channels:history",
         "conversations.list" | "conversations.info" | "conversations.members" => "channels:read",
         "conversations.join" => "channels:join",
-        "conversations.create" => "channels:manage",
+        "conversations.create" | "conversations.invite" => "channels:manage",
         "reactions.get" => "reactions:read",
         "reactions.add" | "reactions.remove" => "reactions:write",
         "users.info" | "users.list" => "users:read",
@@ -186,7 +190,10 @@ fn call(shared: &Shared, method: &str, args: &Args) -> Answer {
         "usergroups.users.list" => reading::group(state, args),
         "conversations.list" => reading::channels(state, args),
         "conversations.info" => reading::channel(state, args),
-        "conversations.members" => reading::members(state),
+        "conversations.members" => reading::members(state, args),
+        "conversations.invite" => reading::invite(state, args),
+        "conversations.archive" => reading::archive(state, args),
+        "views.publish" => chat::publish(state, args),
         "conversations.join" => reading::join(state, args),
         "conversations.create" => reading::create(state, args),
         "conversations.history" => reading::history(state, args),

@@ -78,11 +78,11 @@ pub(crate) fn show(repos: &[RepoStatus], ui: &Ui) -> Result<(), CliError> {
 
 /// One code for all of them.
 pub(crate) fn exit(repos: &[RepoStatus]) -> Exit {
-    let mut processes = repos.iter().flat_map(|repo| &repo.processes);
+    let processes = repos.iter().flat_map(|repo| &repo.processes);
     if !processes.clone().any(|one| one.state == State::Running) {
         return Exit::NothingRuns;
     }
-    if processes.all(|one| one.is_fine()) {
+    if repos.iter().all(RepoStatus::is_fine) {
         Exit::Done
     } else {
         Exit::Findings

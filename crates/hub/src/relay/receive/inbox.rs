@@ -2,37 +2,65 @@
 //! afterwards. So an acknowledgement is always in time, however long a back-fill
 //! takes, and a kill loses nothing.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use butler_protocol::fault;
-use butler_slack::{Ended, Envelope, EnvelopeKind, SlackError, Socket};
+use butler_slack::{Ended, Envelope, EnvelopeKind, Hearing, Socket};
 use rusqlite::params;
-use tracing::{error, info, warn};
+use tracing::{error, warn};
 
 use crate::relay::Relay;
 use crate::store::db::Db;
 use crate::{error::Trouble, hub::app::App};
 
+/// Between two looks whether Slack lets us listen again.
+const AGAIN: Duration = Duration::from_secs(60);
 /// How long the key of something that was done is remembered.
 const MEMORY_MS: i64 = 7 * 24 * 3600 * 1000;
 
-/// Reads the socket until it ends for good.
+/// Listens until the hub stops. When Slack lets nobody listen that is told, and looked
+/// at again after a while: somebody may have switched it on meanwhile.
 pub(crate) async fn listen(app: &Arc<App>, relay: &Arc<Relay>) {
-    let token = relay.app_token.clone();
-    let opening = Socket::open(&relay.base, token, relay.cancel.child_token());
-    let mut socket = match opening.await {
-        Ok(socket) => socket,
-        Err(SlackError::Ended(ended)) => return say_why(Some(&ended)),
-        Err(error) => return error!(%error, "Slack cannot be listened to"),
-    };
-    info!("listening to Slack");
-    let mut gaps = socket.gaps();
-    relay.gaps.send_modify(|count| *count += 1);
-    gaps.mark_unchanged();
+    let mut first = relay.socket.lock().ok().and_then(|mut one| one.take());
+    loop {
+        let socket = match first.take() {
+            Some(socket) => Ok(socket),
+            None => {
+                let token = relay.app_token.clone();
+                Socket::start(&relay.workspace, token, relay.cancel.child_token())
+            }
+        };
+        match socket {
+            Ok(socket) => {
+                let ended = hear(app, relay, socket).await;
+                if ended == Ended::Cancelled {
+                    return;
+                }
+                relay.heard(app, Hearing::Ended(ended));
+            }
+            Err(error) => error!(%error, "Slack cannot be listened to"),
+        }
+        tokio::select! {
+            () = relay.cancel.cancelled() => return,
+            () = tokio::time::sleep(AGAIN) => {}
+        }
+    }
+}
+
+/// Reads one socket until it ends for good, and says why it did.
+async fn hear(app: &Arc<App>, relay: &Arc<Relay>, mut socket: Socket) -> Ended {
+    let (mut gaps, mut hearing) = (socket.gaps(), socket.hearing());
     loop {
         tokio::select! {
             // A gap is told before the first envelope after it.
             biased;
+            Ok(()) = hearing.changed() => {
+                let now = hearing.borrow_and_update().clone();
+                // What has ended is told by the caller, once.
+                if !matches!(now, Hearing::Ended(_)) {
+                    relay.heard(app, now);
+                }
+            }
             Ok(()) = gaps.changed() => relay.gaps.send_modify(|count| *count += 1),
             envelope = socket.next() => match envelope {
                 Some(envelope) => take(app, relay, &socket, envelope).await,
@@ -40,7 +68,7 @@ pub(crate) async fn listen(app: &Arc<App>, relay: &Arc<Relay>) {
             },
         }
     }
-    say_why(Some(&socket.close().await));
+    socket.close().await
 }
 
 /// Keeps an envelope, then acknowledges it. One that cannot be kept is not
@@ -68,20 +96,6 @@ async fn take(app: &Arc<App>, relay: &Arc<Relay>, socket: &Socket, envelope: Env
     }
 }
 
-fn say_why(ended: Option<&Ended>) {
-    match ended {
-        None | Some(Ended::Cancelled) => {}
-        Some(Ended::Disabled) => error!(
-            "Socket Mode is switched off for the Slack app; switch it on and start the hub again"
-        ),
-        Some(ended) => error!(
-            reason = %ended,
-            "Slack ended the connection for good; correct slack.appToken in the machine's \
-             config.json and start the hub again"
-        ),
-    }
-}
-
 /// Keeps an envelope; false when its like was kept before.
 fn keep(db: &Db, envelope: &Envelope) -> Result<bool, Trouble> {
     let kept = db
@@ -104,6 +118,11 @@ fn key_of(envelope: &Envelope) -> String {
     let payload = &envelope.payload;
     match envelope.kind {
         EnvelopeKind::EventsApi => envelope.event_id().to_string(),
+        // A shortcut or a modal has no button; each use has a trigger of its own.
+        EnvelopeKind::Interactive if payload["type"] != "block_actions" => {
+            let trigger = payload["trigger_id"].as_str();
+            format!("use {}", trigger.unwrap_or(envelope.id.as_str()))
+        }
         EnvelopeKind::Interactive => format!(
             "click {} {} {} {}",
             payload["container"]["channel_id"],

@@ -6,18 +6,22 @@ use std::{sync::Arc, time::Duration};
 use butler_protocol::{ChannelId, MessageTs, UserId};
 use butler_slack::{Envelope, EnvelopeKind};
 use serde_json::{Value, json};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::{
+    sync::watch,
+    time::{MissedTickBehavior, interval},
+};
 use tracing::{debug, error, warn};
 
 use crate::relay::{
     Relay, channel_requests, people,
-    receive::{backfill, echoes, inbox, interactions, mirror},
+    receive::{asks, backfill, channel_news, commands, echoes, home, inbox, interactions, mirror},
     send::redraw,
 };
 use crate::{
     error::Trouble,
     hub::app::App,
     person_api::person_actions::{Reacted, words},
+    store::tx::Tx,
     workspace::{channels, message},
 };
 
@@ -27,23 +31,25 @@ const BEAT: Duration = Duration::from_secs(2);
 const LANDING: Duration = Duration::from_secs(5);
 /// How often the members of groups are asked for.
 const GROUPS: Duration = Duration::from_secs(300);
+/// Every so many beats the tokens and the channels are looked at: what Slack does not
+/// tell is noticed all the same.
+const LOOK_EVERY: u32 = 30;
 /// Every so many beats the marks of the mirror are moved.
 const MARK_EVERY: u32 = 10;
 
 /// Works until the hub stops.
-pub(crate) async fn run(app: Arc<App>, relay: Arc<Relay>) {
+pub(crate) async fn run(app: Arc<App>, relay: Arc<Relay>, gaps: watch::Receiver<u64>) {
     let cancel = relay.cancel.clone();
     tokio::select! {
         () = cancel.cancelled() => {}
-        () = work(&app, &relay) => {}
+        () = work(&app, &relay, gaps) => {}
     }
 }
 
-async fn work(app: &Arc<App>, relay: &Arc<Relay>) {
-    let mut gaps = relay.gaps.subscribe();
+async fn work(app: &Arc<App>, relay: &Arc<Relay>, mut gaps: watch::Receiver<u64>) {
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut behind, mut beats) = (false, 0);
+    let (mut behind, mut beats, mut looks) = (false, 0, 0);
     let mut groups = interval(GROUPS);
     groups.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -54,6 +60,11 @@ async fn work(app: &Arc<App>, relay: &Arc<Relay>) {
             _ = groups.tick() => people::refresh_groups(app, relay).await,
             _ = beat.tick() => {
                 beats += 1;
+                looks += 1;
+                if looks >= LOOK_EVERY {
+                    looks = 0;
+                    look_around(app, relay).await;
+                }
                 if let Err(trouble) = channel_requests::look(app, relay).await {
                     error!(%trouble, "the channel requests of repos cannot be read");
                 }
@@ -81,6 +92,16 @@ async fn work(app: &Arc<App>, relay: &Arc<Relay>) {
                 error!(%trouble, "the marks of the mirror cannot be moved");
             }
         }
+    }
+}
+
+/// Whether the tokens still hold, and whether channels can be used again.
+async fn look_around(app: &Arc<App>, relay: &Arc<Relay>) {
+    // A refusal is kept by the upstream itself; silence is for the socket to tell.
+    let _ = relay.upstream.once("auth.test", None, &json!({})).await;
+    let again = |tx: &mut Tx<'_>| channel_requests::try_again(tx.db());
+    if let Err(trouble) = app.store.write(again).await {
+        error!(%trouble, "the channel requests of repos cannot be read");
     }
 }
 
@@ -116,9 +137,17 @@ async fn done(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
 async fn handle(app: &Arc<App>, relay: &Arc<Relay>, seq: i64, text: &str) -> Result<bool, Trouble> {
     let envelope: Envelope = serde_json::from_str(text)?;
     match envelope.kind {
+        EnvelopeKind::Interactive if envelope.payload["type"] == "message_action" => {
+            if !home::shortcut(app, relay, seq, &envelope.payload).await? {
+                done(app, seq).await?;
+            }
+            Ok(true)
+        }
         EnvelopeKind::Interactive => interactions::clicked(app, relay, seq, &envelope).await,
         EnvelopeKind::SlashCommands => {
-            interactions::commanded(app, relay, seq, &envelope).await?;
+            if !commands::take(app, relay, seq, &envelope).await? {
+                interactions::commanded(app, relay, seq, &envelope).await?;
+            }
             Ok(true)
         }
         EnvelopeKind::EventsApi => {
@@ -129,9 +158,13 @@ async fn handle(app: &Arc<App>, relay: &Arc<Relay>, seq: i64, text: &str) -> Res
                     reaction(app, relay, seq, event).await?;
                     Ok(true)
                 }
-                // `app_mention` comes beside the message itself.
+                Some("app_home_opened") => {
+                    home::opened(app, relay, seq, event).await?;
+                    Ok(true)
+                }
+                // `app_mention` comes beside the message itself and means nothing more.
                 _ => {
-                    done(app, seq).await?;
+                    channel_news::take(app, relay, seq, event).await?;
                     Ok(true)
                 }
             }
@@ -145,6 +178,10 @@ async fn message_event(
     seq: i64,
     event: &Value,
 ) -> Result<bool, Trouble> {
+    if event["channel_type"] == json!("im") {
+        asks::direct(app, relay, seq, event).await?;
+        return Ok(true);
+    }
     let channel = ChannelId::new(event["channel"].as_str().unwrap_or_default());
     let place = channel.clone();
     if app

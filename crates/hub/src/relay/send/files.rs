@@ -2,7 +2,10 @@
 //! message that shares the file, which is in no answer. In: fetched with the
 //! token that agents do not have.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use butler_protocol::{ChannelId, MessageTs};
 use rusqlite::OptionalExtension;
@@ -11,7 +14,10 @@ use tokio::time::sleep;
 
 use crate::relay::{
     Relay,
-    send::post::{Noted, Sending},
+    send::{
+        fallback,
+        post::{Noted, Sending},
+    },
 };
 use crate::{
     error::{Refusal, Trouble, refuse},
@@ -42,15 +48,16 @@ pub(crate) async fn share(
     comment: &str,
     noted: Noted,
 ) -> Result<(MessageTs, Value), Trouble> {
-    if let Noted::Begun {
-        file: Some(file), ..
-    } = noted
+    if let Noted::Begun { file: Some(file) } = noted
         && let Some(message) = shared(sending, &file, comment, LOOKS_AFTER_KILL).await?
     {
         return sending.keep(message).await;
     }
     let upstream = &sending.relay.upstream;
-    let args = json!({"filename": name, "length": bytes.len()});
+    let mut args = json!({"filename": name, "length": bytes.len()});
+    if let Some(kind) = snippet_type(name) {
+        args["snippet_type"] = json!(kind);
+    }
     let asked = upstream
         .call("files.getUploadURLExternal", None, &args)
         .await?;
@@ -78,9 +85,21 @@ pub(crate) async fn share(
             args[field] = value;
         }
     }
-    let completed = upstream
+    if sending.relay.plain.load(Ordering::Relaxed) {
+        without_name(&mut args);
+    }
+    let mut completed = upstream
         .once("files.completeUploadExternal", None, &args)
         .await;
+    if let Err(error) = &completed
+        && fallback::names_refused(error)
+    {
+        sending.relay.plain.store(true, Ordering::Relaxed);
+        without_name(&mut args);
+        completed = upstream
+            .once("files.completeUploadExternal", None, &args)
+            .await;
+    }
     if let Err(error) = completed
         && !error.is_unclear()
     {
@@ -90,6 +109,50 @@ pub(crate) async fn share(
         Some(message) => sending.keep(message).await,
         None => Err(Trouble::Away),
     }
+}
+
+/// Under the app's own name; a comment says whose file it is.
+fn without_name(args: &mut Value) {
+    let Some(fields) = args.as_object_mut() else {
+        return;
+    };
+    fields.remove("icon_emoji");
+    if let Some(name) = fields.remove("username").as_ref().and_then(Value::as_str) {
+        let comment = fields.get("initial_comment").and_then(Value::as_str);
+        let comment = format!("*{name}*: {}", comment.unwrap_or_default());
+        fields.insert("initial_comment".to_owned(), json!(comment.trim_end()));
+    }
+}
+
+/// How Slack highlights a file, by its ending.
+fn snippet_type(name: &str) -> Option<&'static str> {
+    Some(match name.rsplit_once('.')?.1 {
+        "c" => "c",
+        "cpp" => "cpp",
+        "cs" => "csharp",
+        "css" => "css",
+        "diff" => "diff",
+        "go" => "go",
+        "html" => "html",
+        "java" => "java",
+        "js" | "jsx" => "javascript",
+        "json" => "javascript",
+        "kt" => "kotlin",
+        "md" => "markdown",
+        "php" => "php",
+        "py" => "python",
+        "rb" => "ruby",
+        "rs" => "rust",
+        "sh" => "shell",
+        "sql" => "sql",
+        "swift" => "swift",
+        "toml" => "text",
+        "ts" | "tsx" => "typescript",
+        "txt" => "text",
+        "xml" => "xml",
+        "yaml" => "yaml",
+        _ => return None,
+    })
 }
 
 /// The message that shares a file, once there is one.

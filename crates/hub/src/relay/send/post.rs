@@ -3,7 +3,10 @@
 //! in the channel before it is sent a second time. Whoever asked may go away and
 //! ask again; the post goes on, and the same key gets the same answer.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use butler_protocol::{ChannelId, Epoch, Idem, MessageTs, PostTag, ThreadId, fault};
 use butler_slack::SlackError;
@@ -16,7 +19,7 @@ use crate::relay::{
     Relay,
     receive::echoes::{self, OwnPart},
     send::{
-        files,
+        fallback, files,
         upstream::{jittered, repeatable},
     },
 };
@@ -305,7 +308,7 @@ pub(crate) enum Noted {
     /// It is there.
     Landed(MessageTs),
     /// It was begun and may be there.
-    Begun { file: Option<String>, at_ms: i64 },
+    Begun { file: Option<String> },
     /// Nobody has tried.
     New,
 }
@@ -372,17 +375,17 @@ impl Sending<'_> {
     }
 
     async fn text(&self, text: &str, noted: Noted) -> Result<(MessageTs, Value), Trouble> {
-        let args = self.args(text);
-        let mut look_since = match noted {
-            Noted::Begun { at_ms, .. } => Some(at_ms),
-            _ => None,
-        };
+        let mut args = self.args(text);
+        if self.relay.plain.load(Ordering::Relaxed) {
+            fallback::role_in_text(&mut args);
+        }
+        let mut look = matches!(noted, Noted::Begun { .. });
         let mut pause = FIRST_PAUSE;
         loop {
-            if let Some(since) = look_since {
-                match self.find(since).await {
+            if look {
+                match self.find().await {
                     Ok(Some(message)) => return self.keep(message).await,
-                    Ok(None) => look_since = None,
+                    Ok(None) => look = false,
                     Err(error) if repeatable(&error) => {
                         sleep(jittered(pause)).await;
                         pause = (pause * 2).min(LONGEST_PAUSE);
@@ -391,7 +394,6 @@ impl Sending<'_> {
                     Err(error) => return Err(error.into()),
                 }
             }
-            let begun_ms = self.app.store.now_ms();
             let channel = self.channel().as_str();
             let sending = self
                 .relay
@@ -407,12 +409,11 @@ impl Sending<'_> {
                 }
                 Err(error) if repeatable(&error) => {
                     debug!(%error, "a post has no answer yet");
-                    if error.is_unclear() {
-                        look_since = Some(begun_ms);
-                    }
+                    look |= error.is_unclear();
                     sleep(jittered(pause)).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
+                Err(error) if fallback::otherwise(self.relay, &error, &mut args) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -444,16 +445,15 @@ impl Sending<'_> {
         args
     }
 
-    /// Looks for this part where it would be, a few times.
-    async fn find(&self, since_ms: i64) -> Result<Option<Value>, SlackError> {
-        // Clocks differ; a few minutes more cost nothing.
-        let oldest = format!("{}.000000", (since_ms / 1000 - 300).max(0));
+    /// Looks for this part where it would be, a few times. Slack's clock is not ours, so
+    /// no window is asked for: a thread is read whole, of a channel its newest page.
+    async fn find(&self) -> Result<Option<Value>, SlackError> {
         for look in 0..LOOKS {
             if look > 0 {
                 sleep(FIRST_PAUSE * look).await;
             }
-            let mut args = json!({"channel": self.channel(), "oldest": oldest, "inclusive": true,
-                "include_all_metadata": true, "limit": 200});
+            let mut args = json!({"channel": self.channel(), "include_all_metadata": true,
+                "limit": 900});
             let method = match &self.root {
                 Some(root) => {
                     args["ts"] = json!(root);
@@ -469,7 +469,9 @@ impl Sending<'_> {
                     return Ok(Some(found.clone()));
                 }
                 match page["response_metadata"]["next_cursor"].as_str() {
-                    Some(next) if !next.is_empty() => args["cursor"] = json!(next),
+                    Some(next) if !next.is_empty() && self.root.is_some() => {
+                        args["cursor"] = json!(next);
+                    }
                     _ => break,
                 }
             }
@@ -480,17 +482,17 @@ impl Sending<'_> {
 
 fn note(tx: &mut Tx<'_>, own: &OwnPart, file: Option<&str>) -> Result<Noted, Trouble> {
     let part = i64::try_from(own.part).unwrap_or(0);
-    let known: Option<(Option<String>, Option<String>, i64)> = tx
+    let known: Option<(Option<String>, Option<String>)> = tx
         .db()
         .prepare_cached(
-            "SELECT ts, file, begun_ms FROM upstream_parts
+            "SELECT ts, file FROM upstream_parts
              WHERE agent = ?1 AND idem = ?2 AND part = ?3",
         )?
         .query_row(params![own.agent.key, own.idem.as_str(), part], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            Ok((row.get(0)?, row.get(1)?))
         })
         .optional()?;
-    if let Some((Some(ts), _, _)) = &known {
+    if let Some((Some(ts), _)) = &known {
         let ts = ts
             .parse()
             .map_err(|_| Trouble::Refused(Refusal::InternalError))?;
@@ -512,7 +514,7 @@ fn note(tx: &mut Tx<'_>, own: &OwnPart, file: Option<&str>) -> Result<Noted, Tro
             tx.db().now_ms()
         ])?;
     Ok(match known {
-        Some((_, file, at_ms)) => Noted::Begun { file, at_ms },
+        Some((_, file)) => Noted::Begun { file },
         None => Noted::New,
     })
 }

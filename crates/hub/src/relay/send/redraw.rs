@@ -9,7 +9,10 @@ use rusqlite::params;
 use serde_json::{Value, json};
 use tracing::warn;
 
-use crate::relay::{Relay, send::upstream::repeatable};
+use crate::relay::{
+    Relay,
+    send::{fallback, upstream::repeatable},
+};
 use crate::{
     error::Trouble,
     hub::app::App,
@@ -105,7 +108,7 @@ async fn one(
     let person = relay.person(&app.store, &decision.person).await?.name;
     let (blocks, text) = card::decided(&old.body, decision.choice, &decision.by(&person));
     let args = json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks});
-    relay.upstream.once("chat.update", None, &args).await?;
+    fallback::call(relay, "chat.update", args).await?;
     app.store
         .write(move |tx| {
             decide::redraw(tx, &decision, &person)?;

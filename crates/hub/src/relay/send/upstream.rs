@@ -1,15 +1,21 @@
 //! Calls to Slack, each in its turn. "Too many" is waited out here; nobody above
 //! hears of it.
 
-use std::time::Duration;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use butler_slack::{Answered, SlackError, Web};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
-use tracing::debug;
+use tracing::{debug, error};
 
 use crate::error::{Refusal, Trouble};
-use crate::relay::send::pace::{Pace, Pacer};
+use crate::relay::{
+    scopes,
+    send::pace::{Pace, Pacer},
+};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -21,6 +27,10 @@ const PATIENCE: Duration = Duration::from_secs(40);
 pub(crate) struct Upstream {
     pub(crate) web: Web,
     pacer: Pacer,
+    /// The name under which Slack refuses the token, while it does.
+    refused: Mutex<Option<String>>,
+    /// What the app may do, as Slack said last.
+    scopes: Mutex<Vec<String>>,
 }
 
 impl Upstream {
@@ -28,6 +38,8 @@ impl Upstream {
         Self {
             web,
             pacer: Pacer::new(pace),
+            refused: Mutex::default(),
+            scopes: Mutex::default(),
         }
     }
 
@@ -46,9 +58,48 @@ impl Upstream {
                     debug!(method, wait_s = after.as_secs(), "Slack wants a pause");
                     self.pacer.pause(method, channel, after);
                 }
-                other => return other,
+                other => {
+                    self.note(&other);
+                    return other;
+                }
             }
         }
+    }
+
+    /// Under which name Slack refuses the token, if it does.
+    pub(crate) fn refused(&self) -> Option<String> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.clone()
+    }
+
+    /// The scopes that the app lacks; none while Slack has not said.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        let scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        match scopes.is_empty() {
+            true => Vec::new(),
+            false => scopes::missing(&scopes),
+        }
+    }
+
+    fn note(&self, outcome: &Result<Answered, SlackError>) {
+        let code = match outcome {
+            Ok(answered) => {
+                if !answered.scopes.is_empty() {
+                    let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+                    scopes.clone_from(&answered.scopes);
+                }
+                None
+            }
+            Err(error) if error.is_final() => error.code().map(str::to_owned),
+            Err(_) => return,
+        };
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (None, Some(code)) = (refused.as_ref(), &code) {
+            error!(
+                "Slack does not accept the bot token any more ({code}); `codebutler slack setup` asks for new ones"
+            );
+        }
+        *refused = code;
     }
 
     /// Makes a call that may be repeated, until it is answered or our patience

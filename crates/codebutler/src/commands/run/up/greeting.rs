@@ -21,6 +21,8 @@ pub(crate) struct Greeting {
     /// Roles whose endpoint answers nobody, and why.
     mute: Vec<(Vec<Role>, Fault)>,
     chat: String,
+    /// Why what people say in Slack does not arrive.
+    deaf: Vec<String>,
 }
 
 impl Greeting {
@@ -29,6 +31,7 @@ impl Greeting {
         settings: &Settings,
         absent: &[Role],
         models: &[(String, Vec<Role>, Health)],
+        deaf: Vec<String>,
     ) -> Self {
         let mute = models
             .iter()
@@ -46,6 +49,7 @@ impl Greeting {
         Self {
             ready: Role::ALL.into_iter().filter(|role| !out(role)).collect(),
             absent: absent.to_vec(),
+            deaf,
             mute,
             chat: match hub_access::relays(settings) {
                 true => format!("Slack, channel #{channel}"),
@@ -96,6 +100,9 @@ impl Greeting {
             };
             lines.push(format!("{} {whose}{}", "problem ".red(), fault.what));
             lines.push(format!("         {}", fault.fix));
+        }
+        for trouble in &self.deaf {
+            lines.push(format!("{} {trouble}", "problem ".red()));
         }
         lines.push(format!("talk     {}", self.chat));
         lines.push("logs     codebutler logs -f · Ctrl-C stops everything".to_owned());

@@ -19,6 +19,7 @@ use crate::commands::run::up::{greeting::Greeting, quiet::problems_only};
 use crate::commands::{
     inspect::policy,
     run::{learning, listen::Listen},
+    setup::slack::troubles,
 };
 use crate::ui::paint::Paint;
 use crate::{
@@ -26,7 +27,9 @@ use crate::{
     commands::{environment, set_up_here},
     error::CliError,
     exit::Exit,
-    log, model_check, process,
+    hub_access, log, model_check,
+    person::Person,
+    process,
     supervise::LineSink,
     ui::Ui,
     wiring,
@@ -77,7 +80,12 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         );
         let team = team?;
         let link = login_link(&settings, &team.url)?;
-        let greeting = Greeting::new(in_force, &team.absent, &models);
+        let greeting = Greeting::new(
+            in_force,
+            &team.absent,
+            &models,
+            deaf(&settings, &team.url).await,
+        );
         greeting.show(&link, ui);
         if !args.no_open && browser::is_there() {
             // A link works once, so the browser gets one of its own.
@@ -94,6 +102,24 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     })
 }
 
+/// Why the hub does not hear Slack, where it should.
+async fn deaf(settings: &Settings, url: &str) -> Vec<String> {
+    if !hub_access::relays(settings) {
+        return Vec::new();
+    }
+    let status = match Person::join(settings, url) {
+        Ok(person) => person.slack().await,
+        Err(error) => Err(error),
+    };
+    match status {
+        Ok(status) if status.is_null() => {
+            vec!["the hub that is shared was started without Slack; restart it".to_owned()]
+        }
+        Ok(status) => troubles(&status),
+        Err(error) => vec![error.plain()],
+    }
+}
+
 /// Says so when a model answers at last.
 async fn wait_for_a_model(settings: &Settings, team: &Team, cancel: &CancellationToken, ui: &Ui) {
     loop {
@@ -103,7 +129,7 @@ async fn wait_for_a_model(settings: &Settings, team: &Team, cancel: &Cancellatio
         }
         // As the agents know it: who changes key or address starts them again.
         let models = model_check::of_machine(&settings.machine).await;
-        let greeting = Greeting::new(settings, &team.absent, &models);
+        let greeting = Greeting::new(settings, &team.absent, &models, Vec::new());
         if !greeting.waits_for_a_model() {
             ui.note(greeting.who());
             return;

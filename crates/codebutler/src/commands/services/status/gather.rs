@@ -12,6 +12,7 @@ use crate::{
     commands::{
         inspect::logs,
         services::manager::{Manager, ServiceState},
+        setup::slack::troubles,
     },
     error::CliError,
     hub_access,
@@ -40,6 +41,8 @@ pub(crate) struct RepoStatus {
     pub threads_at_work: Option<usize>,
     pub spent_today: Option<Usd>,
     pub day_cap: Option<Usd>,
+    /// How it stands between Slack and the hub, where Slack is behind it.
+    pub slack: Option<Value>,
 }
 
 /// How a process is.
@@ -157,6 +160,7 @@ pub(crate) async fn gather(
         threads_at_work: told.as_ref().map(|told| told.at_work),
         spent_today: told.as_ref().and_then(|told| told.spent_today),
         day_cap: told.as_ref().and_then(|told| told.day_cap),
+        slack: told.and_then(|told| told.slack),
         processes,
         repo,
     })
@@ -198,6 +202,7 @@ struct Told {
     at_work: usize,
     spent_today: Option<Usd>,
     day_cap: Option<Usd>,
+    slack: Option<Value>,
 }
 
 impl Told {
@@ -219,7 +224,11 @@ async fn ask_hub(settings: &Settings, url: &str, repo: &str) -> Option<Told> {
         let agents = person.agents().await.ok()?;
         let cost = person.cost_of(repo).await.ok()?;
         let board = person.board_of_channel().await.ok()?;
-        Some(told(repo, &agents, &cost["cost"], &board))
+        let slack = person.slack().await.ok().filter(|slack| !slack.is_null());
+        Some(Told {
+            slack,
+            ..told(repo, &agents, &cost["cost"], &board)
+        })
     };
     tokio::time::timeout(PATIENCE, asking).await.ok().flatten()
 }
@@ -248,6 +257,7 @@ fn told(repo: &str, agents: &Value, cost: &Value, board: &Value) -> Told {
         at_work: cards.iter().filter(is_at_work).count(),
         spent_today: money("today"),
         day_cap: money("day_cap"),
+        slack: None,
     }
 }
 
@@ -258,9 +268,14 @@ fn short(thread: &Value) -> Option<String> {
 }
 
 impl RepoStatus {
-    /// Whether everything runs that should.
+    /// Whether everything runs that should, and hears.
     pub(crate) fn is_fine(&self) -> bool {
-        self.processes.iter().all(ProcessStatus::is_fine)
+        self.processes.iter().all(ProcessStatus::is_fine) && self.deaf().is_empty()
+    }
+
+    /// Why what people say in Slack does not arrive.
+    pub(crate) fn deaf(&self) -> Vec<String> {
+        self.slack.as_ref().map(troubles).unwrap_or_default()
     }
 
     /// Whether something will not come by itself.

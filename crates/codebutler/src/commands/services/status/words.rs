@@ -41,6 +41,7 @@ fn of_repo(repo: &RepoStatus, now_ms: i64) -> Vec<String> {
         lines.push(of_process(process, repo, now_ms));
         lines.extend(trouble(process, now_ms).map(|line| format!("{:<11} {line}", "")));
     }
+    lines.extend(slack(repo));
     lines.extend(money_and_threads(repo));
     lines
 }
@@ -97,6 +98,24 @@ fn trouble(process: &ProcessStatus, now_ms: i64) -> impl Iterator<Item = String>
         )
     });
     why.into_iter().chain(error)
+}
+
+/// Whether what people say in Slack arrives.
+fn slack(repo: &RepoStatus) -> Vec<String> {
+    let Some(status) = &repo.slack else {
+        return Vec::new();
+    };
+    let line = |what: String| format!("{:<11} {what}", "slack");
+    match repo.deaf().as_slice() {
+        [] => {
+            let workspace = status["workspace"].as_str().unwrap_or_default();
+            vec![line(format!("{}  {workspace}", "heard".green()))]
+        }
+        troubles => troubles
+            .iter()
+            .map(|one| line(one.red().to_string()))
+            .collect(),
+    }
 }
 
 fn money_and_threads(repo: &RepoStatus) -> Option<String> {
@@ -172,6 +191,7 @@ mod tests {
             threads_at_work: Some(1),
             spent_today: Some(Usd::from_cents(120)),
             day_cap: Some(Usd::from_cents(2_500)),
+            slack: None,
         }
     }
 

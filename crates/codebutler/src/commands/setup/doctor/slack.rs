@@ -2,7 +2,10 @@
 
 use butler_config::Settings;
 
-use crate::commands::setup::doctor::{Finding, Place};
+use crate::commands::setup::{
+    doctor::{Finding, Place},
+    slack::{running, troubles},
+};
 use crate::{
     commands::environment,
     slack_check::{self, Fault, Status},
@@ -10,27 +13,27 @@ use crate::{
 
 const NAME: &str = "slack";
 
-pub(crate) fn examine(_: &Place) -> Vec<Finding> {
+pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     // A file that cannot be read is another probe's finding.
     let Ok((machine, _)) = Settings::machine(&environment) else {
         return Vec::new();
     };
-    let tokens = match slack_check::tokens(&machine.slack) {
+    let tokens = match slack_check::tokens(&machine) {
         Ok(Some(tokens)) => tokens,
         Ok(None) => {
             let what = "no tokens; the built-in workspace is used";
             return vec![Finding::ok(NAME, what)];
         }
         Err(error) => {
-            let fix = "`codebutler init --slack` asks for both tokens";
+            let fix = "`codebutler slack setup` asks for both tokens";
             return vec![Finding::failed(NAME, error.plain(), fix)];
         }
     };
-    vec![match slack_check::ask(&tokens) {
-        Ok(Status { team, missing }) if missing.is_empty() => {
+    let mut found = vec![match slack_check::ask(&tokens) {
+        Ok(Status { team, missing, .. }) if missing.is_empty() => {
             Finding::ok(NAME, format!("the app is installed in {team}"))
         }
-        Ok(Status { team, missing }) => Finding::failed(
+        Ok(Status { team, missing, .. }) => Finding::failed(
             NAME,
             format!("the app in {team} lacks {}", missing.join(", ")),
             "add them under \"OAuth & Permissions\" and install the app again",
@@ -43,7 +46,32 @@ pub(crate) fn examine(_: &Place) -> Vec<Finding> {
         Err(fault) => Finding::failed(
             NAME,
             fault.to_string(),
-            "`codebutler init --slack` asks for new tokens",
+            "`codebutler slack setup` asks for new tokens",
         ),
-    }]
+    }];
+    found.extend(team(place));
+    found
+}
+
+/// What the team that runs says itself.
+fn team(place: &Place) -> Option<Finding> {
+    const TEAM: &str = "slack, the team";
+    let settings = Settings::load(place.set_up.as_deref()?, &environment).ok()?;
+    Some(match running(&settings) {
+        Ok(None) => return None,
+        Ok(Some(status)) if status.is_null() => Finding::warning(
+            TEAM,
+            "the hub that runs was started without Slack".to_owned(),
+            "`codebutler restart`, or end `codebutler up` and start it again",
+        ),
+        Ok(Some(status)) => match troubles(&status).as_slice() {
+            [] => Finding::ok(TEAM, "what people say in Slack arrives"),
+            troubles => Finding::failed(
+                TEAM,
+                troubles.join("; "),
+                "`codebutler slack check` says more",
+            ),
+        },
+        Err(error) => Finding::warning(TEAM, error.plain(), "`codebutler status` shows the hub"),
+    })
 }

@@ -113,6 +113,9 @@ impl Answers {
         if let Some(channel) = &self.chat.channel {
             keys.push((path(&["slack", "channelName"]), json!(channel)));
         }
+        if let Some(id) = &self.chat.channel_id {
+            keys.push((path(&["slack", "channelID"]), json!(id)));
+        }
         if self.new_repo {
             // Also without any, so that the person sees where they go.
             keys.push((path(&["checks"]), json!({})));

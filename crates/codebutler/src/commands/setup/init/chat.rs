@@ -5,10 +5,9 @@ use std::path::Path;
 
 use butler_config::Machine;
 
-use crate::commands::setup::init::{
-    Args,
-    ask::{self, Stopped},
-    slack,
+use crate::commands::setup::{
+    init::{Args, ask},
+    slack::{Guided, guide},
 };
 use crate::{error::CliError, slack_check::AppTokens, ui::Ui};
 
@@ -17,7 +16,30 @@ use crate::{error::CliError, slack_check::AppTokens, ui::Ui};
 pub(crate) struct Chat {
     /// Nothing where the repo has its file and no flag names one.
     pub channel: Option<String>,
+    /// Slack's id of it, once it is known.
+    pub channel_id: Option<String>,
     pub slack: Option<AppTokens>,
+}
+
+impl Chat {
+    fn on_the_page(channel: Option<String>) -> Self {
+        Self {
+            channel,
+            ..Self::default()
+        }
+    }
+
+    fn in_slack(channel: Option<String>, guided: Guided) -> Self {
+        let (name, id) = match guided.channel {
+            Some(picked) => (Some(picked.name), Some(picked.id)),
+            None => (channel, None),
+        };
+        Self {
+            channel: name,
+            channel_id: id,
+            slack: Some(guided.tokens),
+        }
+    }
 }
 
 /// Decides it.
@@ -33,42 +55,31 @@ pub(crate) fn choose(
         (None, false) => None,
         (given, _) => Some(channel(given.as_deref(), root)?),
     };
+    let wished = match &channel {
+        Some(name) => name.clone(),
+        None => self::channel(None, root)?,
+    };
     if args.slack {
-        let slack = Some(slack::collect(machine, ask, ui)?);
-        return Ok(Chat { channel, slack });
+        let guided = guide(machine, &wished, ask, ui)?;
+        return Ok(Chat::in_slack(channel, guided));
     }
     let connected = machine.slack.bot_token.is_some();
     if !ask || !new_repo || connected {
-        return Ok(Chat {
-            channel,
-            slack: None,
-        });
+        return Ok(Chat::on_the_page(channel));
     }
-    let name = channel.as_deref().unwrap_or_default();
     let choices = [
-        format!("on a page of its own in your browser, channel #{name}"),
+        format!("on a page of its own in your browser, channel #{wished}"),
         "in Slack, with an app of your own".to_owned(),
     ];
-    loop {
-        let help = "Slack can be added later with `codebutler init --slack`";
-        if ask::one_of("Where do you talk to the team?", help, &choices, 0)? == 0 {
-            return Ok(Chat {
-                channel,
-                slack: None,
-            });
-        }
-        match slack::collect(machine, ask, ui) {
-            Ok(tokens) => {
-                return Ok(Chat {
-                    channel,
-                    slack: Some(tokens),
-                });
-            }
-            // Whoever left the prompt has left; what Slack does not like is asked again.
-            Err(error) if error.cause::<Stopped>().is_some() => return Err(error),
-            Err(error) => error.show(ui),
-        }
+    let help = "Slack can be added later with `codebutler slack setup`";
+    if ask::one_of("Where do you talk to the team?", help, &choices, 0)? == 0 {
+        return Ok(Chat::on_the_page(channel));
     }
+    let guided = guide(machine, &wished, ask, ui)?;
+    if let Some(link) = &guided.link {
+        ui.note(format_args!("your channel: {link}\n"));
+    }
+    Ok(Chat::in_slack(channel, guided))
 }
 
 fn channel(given: Option<&str>, root: &Path) -> Result<String, CliError> {

@@ -7,7 +7,7 @@
 //! safe.
 
 mod answers;
-mod ask;
+pub(crate) mod ask;
 mod chat;
 mod checks;
 mod detect;
@@ -16,7 +16,6 @@ mod learn;
 mod models;
 mod provider;
 mod seed;
-mod slack;
 mod stage;
 mod trying;
 

@@ -1,0 +1,124 @@
+//! Whoever names a role that is not running is told so, once per thread and absence:
+//! the message waits in the role's queue, and people should not wait without knowing.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use axum::http::HeaderMap;
+use butler_protocol::{ChannelId, Idem, PostTag};
+use rusqlite::params;
+use serde_json::json;
+use tokio::time::{MissedTickBehavior, interval};
+use tracing::{debug, warn};
+
+use crate::{
+    error::Trouble,
+    hub::app::App,
+    identity::{Agent, agent_by_key},
+    log::notice::AgentKey,
+    store::db::Db,
+    web_api::{Call, args::Args, by_method},
+};
+
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A message that waits for somebody who is not there.
+struct Waiting {
+    agent: Agent,
+    /// Its number rises with every start: the next absence is another one.
+    epoch: i64,
+    channel: ChannelId,
+    root: String,
+}
+
+/// Looks until the hub stops.
+pub(crate) async fn keep_telling(app: Arc<App>, after: Duration) {
+    let mut ticks = interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut seen = 0;
+    loop {
+        tokio::select! {
+            () = app.cancel.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        let online = app.presence.online();
+        let after_ms = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);
+        let look = move |db: &Db| waiting(db, &online, seen, db.now_ms() - after_ms);
+        match app.store.read(look).await {
+            Ok((found, newest)) => {
+                seen = newest;
+                for one in found {
+                    tell(&app, one).await;
+                }
+            }
+            Err(error) => warn!(%error, "the queues of absent roles cannot be read"),
+        }
+    }
+}
+
+/// What people said above `seen` and before `until_ms` to roles that are not there.
+fn waiting(
+    db: &Db,
+    online: &HashSet<AgentKey>,
+    seen: i64,
+    until_ms: i64,
+) -> Result<(Vec<Waiting>, i64), Trouble> {
+    let newest: i64 = db
+        .prepare_cached("SELECT coalesce(max(seq), ?1) FROM events WHERE seq > ?1 AND at_ms <= ?2")?
+        .query_row(params![seen, until_ms], |row| row.get(0))?;
+    let mut statement = db.prepare_cached(
+        "SELECT DISTINCT agents.id, agents.epoch, events.channel, events.root
+         FROM events JOIN deliveries ON deliveries.seq = events.seq
+         JOIN agents ON agents.id = deliveries.agent
+         WHERE events.seq > ?1 AND events.seq <= ?2 AND events.kind = 'message'
+           AND events.from_role IS NULL
+           AND EXISTS (SELECT 1 FROM json_each(events.frame, '$.codebutler.to')
+             WHERE value = agents.role)
+         ORDER BY events.seq",
+    )?;
+    let rows = statement.query_map(params![seen, newest], |row| {
+        let (key, epoch): (AgentKey, i64) = (row.get(0)?, row.get(1)?);
+        Ok((
+            key,
+            epoch,
+            row.get::<_, String>(2)?,
+            row.get::<_, String>(3)?,
+        ))
+    })?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (key, epoch, channel, root) = row?;
+        if !online.contains(&key) {
+            found.push(Waiting {
+                agent: agent_by_key(db, key)?,
+                epoch,
+                channel: ChannelId::new(channel),
+                root,
+            });
+        }
+    }
+    Ok((found, newest))
+}
+
+async fn tell(app: &Arc<App>, one: Waiting) {
+    let role = one.agent.role;
+    let idem = Idem::new(format!("absent {role} {} {}", one.epoch, one.root));
+    let words = format!(
+        "The {} is not running. Your message is queued: it is read as soon as the {} runs \
+         (`codebutler up`, or `codebutler start` for services).",
+        role.title(),
+        role.title(),
+    );
+    let args = json!({"channel": one.channel, "thread_ts": one.root, "text": words,
+        "username": "codebutler", "metadata": PostTag::message(idem, Vec::new()).to_metadata()});
+    let call = Call {
+        app: Arc::clone(app),
+        agent: one.agent,
+        epoch: None,
+        args: Args::of(&args.to_string()),
+        headers: HeaderMap::new(),
+    };
+    if let Err(error) = by_method("chat.postMessage", call).await {
+        debug!(%error, %role, "nobody could be told that a role is not running");
+    }
+}
