@@ -21,7 +21,7 @@ mod api;
 pub(crate) mod channel_requests;
 mod channels;
 pub(crate) mod hearing;
-mod people;
+pub(crate) mod people;
 mod receive;
 mod scopes;
 mod send;
@@ -109,6 +109,8 @@ pub(crate) struct Relay {
     app_token: Secret,
     /// Whether Slack is heard.
     ear: hearing::Ear,
+    /// Who was shown as working.
+    working: send::working::Working,
     /// Whether Slack lets the app use no names but its own.
     plain: AtomicBool,
     /// Opened at the start, until somebody listens.
@@ -166,6 +168,7 @@ impl Relay {
             workspace,
             app_token,
             ear: hearing::Ear::new(hearing, store.now_ms()),
+            working: send::working::Working::default(),
             plain: AtomicBool::new(false),
             socket: Mutex::new(Some(socket)),
         }))

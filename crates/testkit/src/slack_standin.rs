@@ -118,7 +118,8 @@ impl SlackStandIn {
         self.shared.lock().channel_named(name)
     }
 
-    /// A person of the workspace; the same name is the same person.
+    /// A person of the workspace; the same name is the same person. Who is called
+    /// `guest…` is one, `stranger…` is of another workspace.
     #[must_use]
     pub fn person(&self, name: &str) -> String {
         self.shared.lock().person(name)

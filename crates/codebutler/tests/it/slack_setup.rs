@@ -132,20 +132,21 @@ async fn three_steps_with_every_answer_wrong_once() {
     );
 }
 
-/// Passes everything on, as a company's proxy does; counts the tunnels.
-fn proxy(behind: SocketAddr, tunnels: Arc<AtomicUsize>) -> SocketAddr {
+/// Passes everything on, as a company's proxy does, and counts the tunnels; or lets none
+/// through.
+fn proxy(behind: SocketAddr, tunnels: Option<Arc<AtomicUsize>>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for client in listener.incoming().flatten() {
-            let tunnels = Arc::clone(&tunnels);
-            thread::spawn(move || pass_on(client, behind, &tunnels));
+            let tunnels = tunnels.clone();
+            thread::spawn(move || pass_on(client, behind, tunnels.as_deref()));
         }
     });
     address
 }
 
-fn pass_on(mut client: TcpStream, behind: SocketAddr, tunnels: &AtomicUsize) {
+fn pass_on(mut client: TcpStream, behind: SocketAddr, tunnels: Option<&AtomicUsize>) {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
@@ -156,6 +157,10 @@ fn pass_on(mut client: TcpStream, behind: SocketAddr, tunnels: &AtomicUsize) {
     }
     let mut there = TcpStream::connect(behind).unwrap();
     if head.starts_with(b"CONNECT slack.test:80 ") {
+        let Some(tunnels) = tunnels else {
+            let _ = client.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n");
+            return;
+        };
         tunnels.fetch_add(1, Ordering::SeqCst);
         client.write_all(b"HTTP/1.1 200 go on\r\n\r\n").unwrap();
     } else {
@@ -180,7 +185,7 @@ async fn slack_is_reached_through_a_proxy() {
     );
     scratch.machine(&machine);
     let tunnels = Arc::new(AtomicUsize::new(0));
-    let address = proxy(slack.address(), Arc::clone(&tunnels));
+    let address = proxy(slack.address(), Some(Arc::clone(&tunnels)));
     let check = |proxy: &str| {
         let mut command = scratch.codebutler(&["slack", "check"]);
         command
@@ -197,10 +202,11 @@ async fn slack_is_reached_through_a_proxy() {
         tunnels.load(Ordering::SeqCst) > 0,
         "the socket went another way"
     );
+    let strict = check(&format!("http://{}", proxy(slack.address(), None)));
+    assert_eq!(strict.code, 5, "{strict:?}");
+    let named = "does not let a connection to slack.test through: HTTP/1.1 403";
+    assert!(strict.out.contains(named), "{strict:?}");
     let dead = check("http://127.0.0.1:1");
     assert_eq!(dead.code, 5, "{dead:?}");
-    assert!(
-        dead.out.contains("the proxy 127.0.0.1 cannot be reached"),
-        "{dead:?}"
-    );
+    assert!(dead.out.contains("Slack does not answer"), "{dead:?}");
 }

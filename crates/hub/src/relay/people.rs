@@ -7,7 +7,10 @@ use rusqlite::params;
 use serde_json::{Value, json};
 use tracing::{error, warn};
 
-use super::Relay;
+use super::{
+    Relay, Us,
+    channels::{recall, remember},
+};
 use crate::{
     error::{Refusal, Trouble},
     hub::app::App,
@@ -15,7 +18,74 @@ use crate::{
     store::{Store, db::Db},
 };
 
+/// Somebody who is not a member of this workspace with all rights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outsider {
+    Guest,
+    /// Slack Connect: they are of another company's workspace.
+    OtherWorkspace,
+}
+
+impl Outsider {
+    /// What they are told when they name the team.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Guest => {
+                "I work for the members of this workspace, and you are a guest here. \
+                 Please ask one of them to pass it on."
+            }
+            Self::OtherWorkspace => {
+                "I work for the members of this workspace, and you are of another one. \
+                 Please ask one of them to pass it on."
+            }
+        }
+    }
+
+    const fn kept(this: Option<Self>) -> &'static str {
+        match this {
+            None => "member",
+            Some(Self::Guest) => "guest",
+            Some(Self::OtherWorkspace) => "elsewhere",
+        }
+    }
+
+    fn of(us: &Us, user: &Value) -> Option<Self> {
+        let is = |name: &str| user[name] == json!(true);
+        if is("is_stranger") || user["team_id"].as_str().is_some_and(|team| team != us.team) {
+            return Some(Self::OtherWorkspace);
+        }
+        (is("is_restricted") || is("is_ultra_restricted")).then_some(Self::Guest)
+    }
+}
+
 impl Relay {
+    /// Whether somebody is a guest or of another workspace. Slack is asked once; while it
+    /// is away nobody is taken for one.
+    pub(crate) async fn outsider(
+        &self,
+        store: &Store,
+        user: &UserId,
+    ) -> Result<Option<Outsider>, Trouble> {
+        let key = format!("stands {user}");
+        let wanted = key.clone();
+        let kept = store.read(move |db| recall(db, &wanted)).await?;
+        match kept.as_deref() {
+            Some("guest") => return Ok(Some(Outsider::Guest)),
+            Some("elsewhere") => return Ok(Some(Outsider::OtherWorkspace)),
+            Some(_) => return Ok(None),
+            None => {}
+        }
+        let args = json!({"user": user});
+        let Ok(answer) = self.upstream.once("users.info", None, &args).await else {
+            return Ok(None);
+        };
+        let found = Outsider::of(&self.us, &answer.body["user"]);
+        store
+            .write(move |tx| remember(tx.db(), &key, Outsider::kept(found)))
+            .await?;
+        Ok(found)
+    }
+
     /// Who a user is. Slack is asked once; while it is away the id must do.
     pub(super) async fn person(&self, store: &Store, user: &UserId) -> Result<Person, Trouble> {
         let remembered = {

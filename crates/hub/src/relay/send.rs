@@ -7,3 +7,4 @@ pub(crate) mod pace;
 pub(crate) mod post;
 pub(crate) mod redraw;
 pub(crate) mod upstream;
+pub(crate) mod working;

@@ -393,3 +393,51 @@ async fn commands_and_direct_messages_are_answered() {
         "{home}"
     );
 }
+
+/// Guests and people of other workspaces are told politely that the team does not work
+/// for them; their words and clicks reach nobody.
+#[tokio::test]
+async fn guests_and_strangers_are_refused_politely() {
+    let world = SlackWorld::start().await;
+    let mut pm = world.socket(Role::Pm).await;
+    let channel = world.channel();
+    let root = world.say("@codebutler.pm begin", None);
+    take(&mut pm).await;
+    for (number, name) in ["guest-gus", "stranger-sue"].into_iter().enumerate() {
+        let outsider = world.slack.person(name);
+        world.slack.say(
+            &outsider,
+            channel.as_str(),
+            "@codebutler.pm do this",
+            Some(&root),
+        );
+        until("they are told", || {
+            world.slack.ephemerals().len() == number + 1
+        })
+        .await;
+        let told = world.slack.ephemerals()[number].clone();
+        assert_eq!(told["user"], outsider.as_str());
+        assert!(
+            told["text"]
+                .as_str()
+                .unwrap()
+                .contains("members of this workspace")
+        );
+        assert!(
+            world
+                .slack
+                .command(&outsider, channel.as_str(), "/pm", "do that")
+        );
+        until("the command is answered", || {
+            world.slack.responses().len() == number + 1
+        })
+        .await;
+        let said = world.slack.responses()[number]["text"].to_string();
+        assert!(said.contains("members of this workspace"), "{said}");
+    }
+    world.say("@codebutler.pm go on", Some(&root));
+    assert_eq!(
+        text_of(&take(&mut pm).await),
+        "@codebutler.pm go on".replace("@codebutler.pm", "@<http://codebutler.pm|codebutler.pm>")
+    );
+}

@@ -33,7 +33,7 @@ fn tables_are_aligned_code_or_lists() {
         "a\n\n| Name | Is |\n|---|---:|\n| `x` | **1** |\n| longer | a < b |\n\nb",
         "a\n\n```\nName    Is\n──────  ─────\nx       1\nlonger  a &lt; b\n```\n\nb",
     );
-    let wide = "word ".repeat(12);
+    let wide = "word ".repeat(20);
     check(
         &format!("| What | Why |\n|---|---|\n| one | {wide} |\n| two | {wide} |"),
         &format!(

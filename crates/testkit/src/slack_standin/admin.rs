@@ -156,6 +156,12 @@ impl SlackStandIn {
         self.shared.lock().about(channel, &event);
     }
 
+    /// Threads and what was shown below them about who works, oldest first.
+    #[must_use]
+    pub fn lines(&self) -> Vec<(String, String)> {
+        self.shared.lock().lines.clone()
+    }
+
     /// What a person's home tab shows.
     #[must_use]
     pub fn home(&self, user: &str) -> Option<serde_json::Value> {

@@ -178,3 +178,11 @@ pub(super) fn publish(state: &mut State, args: &Args) -> Answer {
     state.homes.insert(user, view.clone());
     Ok(json!({"view": view}))
 }
+
+/// The line below a thread about who works there.
+pub(super) fn status(state: &mut State, args: &Args) -> Answer {
+    let text = |name: &str| args.text(name).unwrap_or_default();
+    let line = (text("thread_ts"), text("status"));
+    state.lines.push(line);
+    Ok(json!({}))
+}

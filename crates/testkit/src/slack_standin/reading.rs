@@ -35,7 +35,14 @@ fn person(id: &str, name: &str) -> Value {
 pub(super) fn user(state: &State, args: &Args) -> Answer {
     let id = args.text("user").unwrap_or_default();
     match state.people.get(&id) {
-        Some(name) => Ok(json!({"user": person(&id, name)})),
+        Some(name) => {
+            let mut shown = person(&id, name);
+            shown["is_restricted"] = json!(name.starts_with("guest"));
+            if name.starts_with("stranger") {
+                shown["team_id"] = json!("T0OTHER");
+            }
+            Ok(json!({"user": shown}))
+        }
         None if id == BOT_USER => Ok(json!({"user": person(&id, "codebutler")})),
         None => no("user_not_found"),
     }

@@ -68,6 +68,8 @@ pub(crate) struct State {
     pub(super) files: HashMap<String, File>,
     pub(super) responses: Vec<Value>,
     pub(super) ephemerals: Vec<Value>,
+    /// Threads and what was shown below them.
+    pub(super) lines: Vec<(String, String)>,
     /// Home tabs by person.
     pub(super) homes: HashMap<String, Value>,
     /// `response_url`s: channel, message, uses left.
@@ -108,6 +110,7 @@ impl State {
             files: HashMap::new(),
             responses: Vec::new(),
             ephemerals: Vec::new(),
+            lines: Vec::new(),
             homes: HashMap::new(),
             urls: HashMap::new(),
             limits: Limits::none(),

@@ -194,6 +194,7 @@ fn call(shared: &Shared, method: &str, args: &Args) -> Answer {
         "conversations.invite" => reading::invite(state, args),
         "conversations.archive" => reading::archive(state, args),
         "views.publish" => chat::publish(state, args),
+        "assistant.threads.setStatus" => chat::status(state, args),
         "conversations.join" => reading::join(state, args),
         "conversations.create" => reading::create(state, args),
         "conversations.history" => reading::history(state, args),

@@ -17,7 +17,7 @@ use crate::relay::{
 use crate::{error::Trouble, hub::app::App, identity::Person, store::db::Db, workspace::channels};
 
 /// The metadata that such a message is known by.
-const EVENT: &str = "codebutler_asked";
+pub(crate) const EVENT: &str = "codebutler_asked";
 
 /// Somebody's words, and where they are to stand.
 pub(crate) struct Asked {
@@ -155,7 +155,12 @@ pub(crate) async fn direct(
         .await?;
     let channels = app.store.read(channels_of_repos).await?;
     let words = mrkdwn::unescape(text);
+    let outsider = relay.outsider(&app.store, &person.id).await?;
     let answer = match channels.as_slice() {
+        _ if outsider.is_some() => {
+            let words = outsider.map(|outsider| outsider.words());
+            words.unwrap_or_default().to_owned()
+        }
         [] => "No repository of this team has a channel here yet.".to_owned(),
         [channel] => {
             let asked = Asked {

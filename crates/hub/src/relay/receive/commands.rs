@@ -84,8 +84,13 @@ pub(crate) async fn take(
         .await?;
     let here = ChannelId::new(text("channel_id"));
     let place = app.store.read(move |db| place(db, &here)).await?;
+    let outsider = relay.outsider(&app.store, &person.id).await?;
     let answer = match (wish, place) {
         (Wish::Help, _) => HELP.to_owned(),
+        (_, _) if outsider.is_some() => {
+            let words = outsider.map(|outsider| outsider.words());
+            words.unwrap_or_default().to_owned()
+        }
         (_, Err(answer)) => answer,
         (Wish::Ask(words), Ok(channel)) => {
             let asked = Asked {

@@ -6,7 +6,10 @@ use butler_protocol::{ChannelId, Idem, MessageTs, PostTag, Role, StampKind, Thre
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
-use crate::relay::{Us, receive::mirror};
+use crate::relay::{
+    Us,
+    receive::{asks, mirror},
+};
 use crate::{
     error::{Refusal, Trouble},
     identity::Agent,
@@ -130,6 +133,10 @@ pub(crate) fn adopt(
 ) -> Result<(), Trouble> {
     if let Some(own) = recognise(tx.db(), channel, message)? {
         return keep(tx, rules, us, &own, channel, message).map(drop);
+    }
+    // A person's words that the app has put there: whoever does that keeps them too.
+    if message["metadata"]["event_type"] == asks::EVENT {
+        return Ok(());
     }
     // Posted through a `response_url`, or by hand with our token: no role said it.
     let (Some(ts), Some(root)) = (mirror::ts_of(message), mirror::root_of(message)) else {

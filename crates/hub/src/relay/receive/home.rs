@@ -108,7 +108,12 @@ pub(crate) async fn shortcut(
         [one] => Some(one.clone()),
         _ => None,
     };
+    let outsider = relay.outsider(&app.store, &person.id).await?;
     let answer = match channel {
+        _ if outsider.is_some() => {
+            let words = outsider.map(|outsider| outsider.words());
+            words.unwrap_or_default().to_owned()
+        }
         Some(channel) => {
             let asked = Asked {
                 person,

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use butler_protocol::{ChannelId, MessageTs, UserId};
+use butler_protocol::{ChannelId, MessageTs, UserId, mentions};
 use butler_slack::{Envelope, EnvelopeKind};
 use serde_json::{Value, json};
 use tokio::{
@@ -13,13 +13,15 @@ use tokio::{
 use tracing::{debug, error, warn};
 
 use crate::relay::{
-    Relay, channel_requests, people,
+    Relay, channel_requests,
+    people::{self, Outsider},
     receive::{asks, backfill, channel_news, commands, echoes, home, inbox, interactions, mirror},
-    send::redraw,
+    send::{redraw, working},
 };
 use crate::{
     error::Trouble,
     hub::app::App,
+    identity::Person,
     person_api::person_actions::{Reacted, words},
     store::tx::Tx,
     workspace::{channels, message},
@@ -85,6 +87,9 @@ async fn work(app: &Arc<App>, relay: &Arc<Relay>, mut gaps: watch::Receiver<u64>
         }
         if let Err(trouble) = redraw::work(app, relay).await {
             error!(%trouble, "decided cards cannot be drawn");
+        }
+        if let Err(trouble) = working::show(app, relay).await {
+            error!(%trouble, "who works cannot be read");
         }
         if beats >= MARK_EVERY && !behind {
             beats = 0;
@@ -245,11 +250,50 @@ pub(crate) async fn said(
         Some(user) => Some(relay.person(&app.store, &UserId::new(user)).await?),
         None => None,
     };
+    if let Some(person) = &speaker
+        && let Some(outsider) = relay.outsider(&app.store, &person.id).await?
+    {
+        return outside(app, relay, seq, (channel, message), (person, outsider)).await;
+    }
     let (channel, message) = (channel.clone(), message.clone());
     let (rules, us) = (app.rules.clone(), relay.us.clone());
     app.store
         .write(move |tx| {
             mirror::said(tx, &rules, &us, speaker.as_ref(), &channel, &message)?;
+            match seq {
+                Some(seq) => inbox::done(tx.db(), seq),
+                None => Ok(()),
+            }
+        })
+        .await
+}
+
+/// A guest's words stand in the mirror and reach nobody; who named the team is told so.
+async fn outside(
+    app: &Arc<App>,
+    relay: &Arc<Relay>,
+    seq: Option<i64>,
+    (channel, message): (&ChannelId, &Value),
+    (person, outsider): (&Person, Outsider),
+) -> Result<(), Trouble> {
+    let (rules, us) = (app.rules.clone(), relay.us.clone());
+    let (channel, message, person) = (channel.clone(), message.clone(), person.clone());
+    app.store
+        .write(move |tx| {
+            let new = mirror::overheard(tx, &rules, &person, &channel, &message)?;
+            let text = message["text"].as_str().unwrap_or_default();
+            let named = !mentions(text, Some(&us.user)).is_empty();
+            if let (true, true, Some(root)) = (new, named, mirror::root_of(&message)) {
+                tx.db().execute(
+                    "INSERT INTO whispers (channel, root, user, words) VALUES (?1, ?2, ?3, ?4)",
+                    rusqlite::params![
+                        channel.as_str(),
+                        root.as_str(),
+                        person.id.as_str(),
+                        outsider.words()
+                    ],
+                )?;
+            }
             match seq {
                 Some(seq) => inbox::done(tx.db(), seq),
                 None => Ok(()),

@@ -47,6 +47,17 @@ pub(crate) async fn clicked(
         name.clone_into(&mut person.name);
     }
     let url = envelope.payload["response_url"].as_str().map(str::to_owned);
+    if let Some(outsider) = relay.outsider(&app.store, &person.id).await? {
+        finish(app, seq).await?;
+        if let Some(url) = url {
+            let answer = json!({"response_type": "ephemeral", "replace_original": false,
+                "text": outsider.words()});
+            if let Err(error) = relay.upstream.web.respond(&url, &answer).await {
+                debug!(%error, "a guest could not be told why their click did not count");
+            }
+        }
+        return Ok(true);
+    }
     let press = press_of(&envelope.payload["actions"][0], &action);
     let rules = app.rules.clone();
     let back = url.clone();

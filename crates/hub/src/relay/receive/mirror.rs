@@ -177,6 +177,29 @@ pub(crate) fn said(
     Ok(true)
 }
 
+/// Keeps what somebody said whom the team does not listen to; false when it was known.
+pub(crate) fn overheard(
+    tx: &mut Tx<'_>,
+    rules: &Rules,
+    person: &Person,
+    channel: &ChannelId,
+    message: &Value,
+) -> Result<bool, Trouble> {
+    let (Some(ts), Some(root)) = (ts_of(message), root_of(message)) else {
+        return Ok(false);
+    };
+    if message::find(tx.db(), channel, &ts)?.is_some() {
+        return Ok(false);
+    }
+    let body = shape(tx.db(), &rules.base, channel, message)?;
+    let logged = Happening {
+        delivered: false,
+        ..Happening::new(ThreadId::new(channel.clone(), root), None, body)
+    };
+    message::record(tx, &ts, person.id.as_str(), logged)?;
+    Ok(true)
+}
+
 /// A person changed their text. Slack also says so when a link unfurled or a
 /// reply came; then nothing has changed.
 pub(crate) fn edited(
