@@ -131,6 +131,7 @@ impl Socket {
         };
         let (heard, hearing) = watch::channel(begin);
         let keeper = keeper::start(keeper::Ends {
+            trust: Arc::new(workspace.tls()?),
             workspace: workspace.clone(),
             app_token,
             given_out,

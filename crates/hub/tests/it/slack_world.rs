@@ -149,7 +149,8 @@ impl SlackWorld {
         let entered = entering.send().await.unwrap();
         let cookie = entered.headers()["set-cookie"].to_str().unwrap();
         let cookie = cookie.split(';').next().unwrap().to_owned();
-        let page = client.get(self.base.clone()).header("cookie", cookie);
+        let url = self.base.join(&format!("c/{}", self.channel())).unwrap();
+        let page = client.get(url).header("cookie", cookie);
         page.send().await.unwrap().text().await.unwrap()
     }
 

@@ -35,6 +35,7 @@ const BACKLOG: usize = 256;
 
 pub(super) struct Ends {
     pub(super) workspace: Workspace,
+    pub(super) trust: Trust,
     pub(super) app_token: Secret,
     pub(super) given_out: mpsc::Sender<Envelope>,
     pub(super) acked: mpsc::Receiver<EnvelopeId>,
@@ -49,8 +50,7 @@ pub(super) struct Ends {
 pub(super) fn start(ends: Ends) -> Result<JoinHandle<()>, SlackError> {
     // Opening carries no epoch: it is how a process gets one.
     let web = Web::at(&ends.workspace, ends.app_token.clone())?.with_patience(Duration::ZERO);
-    let trust = Arc::new(ends.workspace.tls()?);
-    Ok(tokio::spawn(Keeper::new(ends, web, trust).run()))
+    Ok(tokio::spawn(Keeper::new(ends, web).run()))
 }
 
 type Opening = JoinHandle<Result<String, SlackError>>;
@@ -58,7 +58,6 @@ type Opening = JoinHandle<Result<String, SlackError>>;
 struct Keeper {
     ends: Ends,
     web: Web,
-    trust: Trust,
     /// Tries in a row that led to no connection.
     tries: u32,
     reports: mpsc::Sender<Report>,
@@ -103,12 +102,11 @@ async fn at(when: Option<Instant>) {
 }
 
 impl Keeper {
-    fn new(ends: Ends, web: Web, trust: Trust) -> Self {
+    fn new(ends: Ends, web: Web) -> Self {
         let (reports, inbox) = mpsc::channel(64);
         Self {
             ends,
             web,
-            trust,
             tries: 0,
             reports,
             inbox,
@@ -253,7 +251,7 @@ impl Keeper {
                 let line = link::start(
                     link,
                     url,
-                    Arc::clone(&self.trust),
+                    Arc::clone(&self.ends.trust),
                     self.reports.clone(),
                     self.ends.cancel.child_token(),
                 );
