@@ -95,7 +95,6 @@ impl SlackWorld {
         let mut config = world::config(dir, listen);
         config.approvers.clone_from(&self.approvers);
         config.people.clone_from(&self.people);
-        let (bot, app) = (self.slack.bot_token(), self.slack.app_token());
         let own = || (self.slack.bot_token(), self.slack.app_token());
         let (bot, app) = self.tokens.clone().unwrap_or_else(own);
         config.absent_after = self.absent_after.unwrap_or(config.absent_after);
