@@ -137,7 +137,7 @@ fn merge_request(state: &mut State, asked: &Asked, number: usize, rest: &[&str])
         ("POST", ["notes"]) => {
             let made = note(state.comment_id(), "you", &asked.text("body"));
             state.pulls[number - 1].notes.push(made.clone());
-            reply(201, said(&made, Value::Null))
+            reply(201, said(&made, &Value::Null))
         }
         ("POST", ["discussions"]) => discuss(state, asked, &pull),
         ("POST", ["discussions", root, "notes"]) => answer_to(state, asked, &pull, root),
@@ -311,7 +311,7 @@ fn merge(state: &mut State, asked: &Asked, pull: &Pull) -> Reply {
     reply(200, shown(state, &pull))
 }
 
-fn said(made: &Value, position: Value) -> Value {
+fn said(made: &Value, position: &Value) -> Value {
     json!({
         "id": made["id"],
         "type": if position.is_null() { Value::Null } else { json!("DiffNote") },
@@ -341,7 +341,7 @@ fn discussions(state: &State, pull: &Pull) -> Vec<Value> {
         { "id": 1, "system": true, "body": "added 1 commit", "author": user("you"),
           "created_at": "2026-01-02T03:04:05Z" }] })];
     for made in &pull.notes {
-        let notes = json!([said(made, Value::Null)]);
+        let notes = json!([said(made, &Value::Null)]);
         all.push(
             json!({ "id": format!("n{}", made["id"]), "individual_note": true, "notes": notes }),
         );
@@ -355,7 +355,7 @@ fn discussions(state: &State, pull: &Pull) -> Vec<Value> {
         let below =
             below.filter(|line| line["in_reply_to_id"] == root["id"] || line["id"] == root["id"]);
         let notes: Vec<Value> = below
-            .map(|line| said(line, position(state, pull, root)))
+            .map(|line| said(line, &position(state, pull, root)))
             .collect();
         all.push(
             json!({ "id": format!("d{}", root["id"]), "individual_note": false, "notes": notes }),
@@ -386,7 +386,7 @@ fn discuss(state: &mut State, asked: &Asked, pull: &Pull) -> Reply {
     let mut made = note(state.comment_id(), "you", &asked.text("body"));
     (made["path"], made["line"]) = (place["new_path"].clone(), place["new_line"].clone());
     state.pulls[pull.number - 1].lines.push(made.clone());
-    let shown = said(&made, position(state, pull, &made));
+    let shown = said(&made, &position(state, pull, &made));
     reply(
         201,
         json!({ "id": format!("d{}", made["id"]), "notes": [shown] }),
@@ -406,7 +406,7 @@ fn answer_to(state: &mut State, asked: &Asked, pull: &Pull, root: &str) -> Reply
     (made["path"], made["line"]) = (root["path"].clone(), root["line"].clone());
     made["in_reply_to_id"] = root["id"].clone();
     state.pulls[pull.number - 1].lines.push(made.clone());
-    reply(201, said(&made, position(state, pull, &root)))
+    reply(201, said(&made, &position(state, pull, &root)))
 }
 
 fn statuses(state: &State, sha: &str) -> Vec<Value> {
@@ -575,13 +575,13 @@ fn one_issue(state: &mut State, asked: &Asked, number: usize, rest: &[&str]) -> 
             reply(200, issue(found))
         }
         ("GET", ["notes"]) => {
-            let notes = found.notes.iter().map(|made| said(made, Value::Null));
+            let notes = found.notes.iter().map(|made| said(made, &Value::Null));
             paged(notes.collect(), asked)
         }
         ("POST", ["notes"]) => {
             let made = note(id, "you", &asked.text("body"));
             found.notes.push(made.clone());
-            reply(201, said(&made, Value::Null))
+            reply(201, said(&made, &Value::Null))
         }
         _ => refuse(404, "404 Not Found"),
     }
