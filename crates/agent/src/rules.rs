@@ -31,6 +31,8 @@ pub struct Rules {
     pub limits: WorkLimits,
     /// Whether the story of a thread is committed with its pull request.
     pub journal_in_pull: bool,
+    /// Labels of the team's pull requests.
+    pub labels: Vec<String>,
     /// Whether the Coder may change code only after a person approved a plan.
     pub plan_gate: bool,
     /// What to write in which language, where it is not the usual.

@@ -27,6 +27,8 @@ pub struct RepoConfig {
     pub language: Language,
     /// Where the story of a thread is committed.
     pub journal: JournalPlace,
+    /// Labels that the team puts on its pull requests, where they live on a forge that has labels.
+    pub labels: Labels,
     /// Days until the folder of a closed thread is packed into an archive.
     pub retention_days: RetentionDays,
     /// How long research stays fresh, and where it may look.
@@ -116,6 +118,17 @@ pub enum JournalPlace {
     /// All of it on a ref beside the branches.
     #[default]
     Ref,
+}
+
+/// Labels of pull requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Labels(pub Vec<String>);
+
+impl Default for Labels {
+    fn default() -> Self {
+        Self(vec!["codebutler".into()])
+    }
 }
 
 /// Days until a closed thread is packed away.

@@ -103,6 +103,12 @@ pub enum MergeBlock {
     Unreachable,
     /// It stands on a pull request that is not merged.
     Below,
+    /// It waits in the forge's own queue, which merges it.
+    Queued,
+    /// The forge's queue put it out again.
+    LeftQueue,
+    /// It is a draft there.
+    Draft,
     /// Any other no.
     Refused,
 }
@@ -120,6 +126,8 @@ impl MergeBlock {
                 | Self::LoggedOut
                 | Self::Unreachable
                 | Self::Below
+                | Self::Queued
+                | Self::Draft
         )
     }
 }

@@ -15,7 +15,9 @@ mod gitlab;
 mod host;
 mod http;
 mod local;
+mod marked;
 mod news;
+mod owners;
 mod store;
 pub(crate) mod wire;
 
@@ -29,6 +31,7 @@ pub(crate) use github::ATTEMPTS;
 pub(crate) use github::GitHubForge;
 pub use host::{ForgeHost, ForgeHosts, ForgeKind};
 pub(crate) use local::LocalForge;
+pub use marked::{with_block, without_marks};
 pub use news::{CheckNow, PullNow, news};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -86,6 +89,9 @@ pub struct PullRequest {
     /// Where people look at it, if it has a page of its own.
     #[serde(default)]
     pub url: Option<String>,
+    /// Whether it says of itself that it is not ready.
+    #[serde(default)]
+    pub draft: bool,
     /// What was said about it, oldest first. [`Forge::view`] fills it; lists may not.
     #[serde(default)]
     pub comments: Vec<Comment>,
@@ -155,6 +161,17 @@ pub struct NewPull {
     pub title: String,
     /// Its description.
     pub body: String,
+    /// Whether it is not ready yet; forges without drafts open it all the same.
+    pub draft: bool,
+}
+
+/// Who is asked to review, by the names they have there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reviewers {
+    /// People, as in `ana`.
+    pub people: Vec<String>,
+    /// Teams, as in `core`, without their organisation.
+    pub teams: Vec<String>,
 }
 
 /// What to change about a pull request; nothing means leave it.
@@ -168,17 +185,47 @@ pub struct Edit {
     pub base: Option<BranchName>,
 }
 
-/// A merge that was refused before.
+/// A merge that somebody decided.
 #[derive(Debug, Clone)]
-pub struct MergeAgain {
+pub struct Merge {
     /// Which pull request.
     pub number: PrNumber,
     /// The head that was agreed to.
     pub head: CommitSha,
-    /// The subject of the commit.
-    pub title: String,
-    /// The rest of its message.
-    pub body: String,
+    /// Subject and text of the commit; unset: what the pull request says.
+    pub words: Option<(String, String)>,
+    /// Whether the forge's queue had taken it when it was asked before.
+    pub queued: bool,
+}
+
+impl Merge {
+    /// A merge in the words of the pull request itself.
+    #[must_use]
+    pub fn of(number: PrNumber, head: &CommitSha) -> Self {
+        Self {
+            number,
+            head: head.clone(),
+            words: None,
+            queued: false,
+        }
+    }
+
+    /// The same in these words.
+    #[must_use]
+    pub fn saying(mut self, title: &str, body: &str) -> Self {
+        self.words = Some((title.to_owned(), body.to_owned()));
+        self
+    }
+
+    /// Subject, with the number, and text of the commit.
+    fn message(&self, pull: Option<&PullRequest>) -> (String, String) {
+        let (title, body) = match (&self.words, pull) {
+            (Some((title, body)), _) => (title.trim(), body.trim().to_owned()),
+            (None, Some(pull)) => (pull.title.trim(), without_marks(&pull.body)),
+            (None, None) => ("Merge", String::new()),
+        };
+        (format!("{title} ({})", self.number), body)
+    }
 }
 
 /// A comment to be made.
@@ -288,20 +335,37 @@ calls! {
     /// Changes title, description or base.
     fn edit(number: PrNumber, edit: &Edit) -> PullRequest;
 
-    /// Comments, once per key.
+    /// Comments, once per key. What is about a line that the change does not show stands
+    /// below all of it, and names the line.
     fn comment(number: PrNumber, comment: &NewComment) -> Comment;
 
     /// The checks of its present head.
     fn checks(number: PrNumber) -> Vec<Check>;
 
     /// Squashes it onto the base branch and deletes its branch, provided that
-    /// its head is still `head`. What stood on its branch stands on its base then.
-    /// A repeat gives the same commit.
-    fn merge(number: PrNumber, head: &CommitSha) -> CommitSha;
+    /// its head is still the one that was agreed to. What stood on its branch stands on its
+    /// base then. A repeat gives the same commit.
+    /// Rules of the base branch hold for everybody, also for who could step over them;
+    /// where a queue merges, it is put there, which is a refusal that waits.
+    fn merge(wanted: &Merge) -> CommitSha;
 
-    /// Asks once more for a merge that was refused: one request, no look around
-    /// it. What it gives is what [`Forge::merge`] would then find.
-    fn merge_again(again: &MergeAgain) -> ();
+    /// Asks once more for a merge that was refused: as few requests as it takes, no look
+    /// around it. What it gives is what [`Forge::merge`] would then find.
+    fn merge_again(wanted: &Merge) -> ();
+
+    /// Says that a draft is ready now.
+    fn ready(number: PrNumber) -> ();
+
+    /// Puts labels on it; those that it has stay.
+    fn label(number: PrNumber, labels: &[String]) -> ();
+
+    /// Who owns these files by the default branch's `CODEOWNERS`, as far as they can be
+    /// asked there.
+    fn owners(files: &[String]) -> Reviewers;
+
+    /// Asks for reviews. Who was asked, has reviewed, wrote it, or is not known there is
+    /// left alone.
+    fn ask_reviews(number: PrNumber, reviewers: &Reviewers) -> ();
 
     /// A short look at these, by one request: the same text means that nothing moved.
     /// Nothing where nobody but us ever does anything to a pull request.

@@ -42,8 +42,8 @@ pub use error::{Error, Result};
 pub use forecast::Clash;
 pub use forge::{
     Account, Author, Check, CheckNow, CheckState, Comment, Edit, Forge, ForgeHost, ForgeHosts,
-    ForgeKind, MergeAgain, NewComment, NewPull, Place, PullNow, PullRequest, PullState,
-    account as forge_account, block_of, gh_logged_in, gh_version, news,
+    ForgeKind, Merge, NewComment, NewPull, Place, PullNow, PullRequest, PullState, Reviewers,
+    account as forge_account, block_of, gh_logged_in, gh_version, news, with_block, without_marks,
 };
 pub use git::{Call, Git, Output, Settings, clean_config, confine_with, git_version};
 pub use lock::WorktreeLock;

@@ -8,6 +8,7 @@ pub(crate) mod conflict;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod hibernate;
+pub(crate) mod kept;
 pub(crate) mod name;
 pub(crate) mod ours;
 pub(crate) mod reconcile;

@@ -45,7 +45,21 @@ pub(crate) struct State {
     /// Every label that there is, and those of each pull request.
     pub labels: Vec<String>,
     pub pull_labels: HashMap<usize, Vec<String>>,
+    pub rules: Rules,
     next_comment: u64,
+}
+
+/// What the repository demands, and what the account that asks may step over.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    /// The account may merge whatever the rules say.
+    pub admin: bool,
+    /// A queue merges.
+    pub queue: bool,
+    /// Who waits in it.
+    pub queued: Vec<usize>,
+    /// There are no drafts here.
+    pub no_drafts: bool,
 }
 
 /// A pull request of the stand-in.
@@ -64,6 +78,9 @@ pub(crate) struct Pull {
     pub reviews: Vec<Value>,
     pub draft: bool,
     pub ended_by: String,
+    pub labels: Vec<Value>,
+    pub asked: Vec<String>,
+    pub asked_teams: Vec<String>,
 }
 
 /// An issue of the stand-in.
@@ -131,6 +148,7 @@ impl GitHub {
             statuses: Vec::new(),
             labels: Vec::new(),
             pull_labels: HashMap::new(),
+            rules: Rules::default(),
             next_comment: 1,
         }));
         let server = serve(&home, Arc::clone(&state));
@@ -174,6 +192,57 @@ impl GitHub {
     /// Every request is, as when nobody is logged in or too much was asked.
     pub fn refuse_all(&self, no: Option<(u16, &str)>) {
         self.state().no_answer = no.map(|(status, why)| (status, why.to_owned()));
+    }
+
+    /// The account that asks may step over every rule; GitHub lets it.
+    pub fn be_admin(&self) {
+        self.state().rules.admin = true;
+    }
+
+    /// A merge queue merges here.
+    pub fn use_queue(&self) {
+        self.state().rules.queue = true;
+    }
+
+    /// Who waits in the queue.
+    #[must_use]
+    pub fn queued(&self) -> Vec<usize> {
+        self.state().rules.queued.clone()
+    }
+
+    /// The queue comes to an end with all that wait in it: merged, or put out.
+    pub fn run_queue(&self, green: bool) {
+        let mut state = self.state();
+        for number in std::mem::take(&mut state.rules.queued) {
+            if green {
+                let title = state.pulls[number - 1].title.clone();
+                state.squash(number, &title).expect("it merges");
+            }
+        }
+    }
+
+    /// This repository has no drafts.
+    pub fn without_drafts(&self) {
+        self.state().rules.no_drafts = true;
+    }
+
+    /// Whether it is a draft, its labels, and who was asked to review it.
+    #[must_use]
+    pub fn around(&self, number: usize) -> (bool, Vec<String>, Vec<String>) {
+        let state = self.state();
+        let pull = &state.pulls[number - 1];
+        let name = |label: &Value| label["name"].as_str().unwrap_or_default().to_owned();
+        let asked = pull.asked.iter().chain(&pull.asked_teams);
+        (
+            pull.draft,
+            pull.labels.iter().map(name).collect(),
+            asked.cloned().collect(),
+        )
+    }
+
+    /// A person writes the description of a pull request anew.
+    pub fn describe(&self, number: usize, body: &str) {
+        body.clone_into(&mut self.state().pulls[number - 1].body);
     }
 
     /// A person closes a pull request on the page, or opens it again.
@@ -418,6 +487,9 @@ impl State {
             reviews: Vec::new(),
             draft: false,
             ended_by: String::new(),
+            labels: Vec::new(),
+            asked: Vec::new(),
+            asked_teams: Vec::new(),
         }
     }
 
@@ -492,10 +564,30 @@ impl State {
             _ if pull.draft => "DRAFT",
             None => "UNKNOWN",
             Some(false) => "DIRTY",
-            Some(true) if self.no_merge.is_some() => "BLOCKED",
+            Some(true) if self.no_merge.is_some() || self.rules.queue => "BLOCKED",
             Some(true) if self.checks.iter().any(|run| red(&run)) => "UNSTABLE",
             Some(true) => "CLEAN",
         }
+    }
+
+    /// Whether the difference of a pull request shows a line, as GitHub wants it to.
+    pub(crate) fn shows(&self, number: usize, path: &Value, line: &Value) -> bool {
+        let (Some(path), Some(line)) = (path.as_str(), line.as_u64()) else {
+            return false;
+        };
+        let Some(pull) = self.pulls.get(number.wrapping_sub(1)) else {
+            return false;
+        };
+        let range = format!("{}...{}", pull.base, pull.branch);
+        let diff = self.try_git(&["diff", "--no-color", &range, "--", path]);
+        let diff = diff.unwrap_or_default();
+        let hunks = diff.lines().filter_map(|line| line.strip_prefix("@@ -"));
+        let mut ranges = hunks.filter_map(|hunk| {
+            let new = hunk.split('+').nth(1)?.split(' ').next()?;
+            let (from, count) = new.split_once(',').unwrap_or((new, "1"));
+            Some((from.parse::<u64>().ok()?, count.parse::<u64>().ok()?))
+        });
+        ranges.any(|(from, count)| line >= from && line < from + count)
     }
 
     /// A pull request as GitHub writes it.
@@ -519,6 +611,13 @@ impl State {
             "merge_commit_sha": pull.merge_commit,
             "mergeable": if open { json!(merges()) } else { Value::Null },
             "draft": pull.draft,
+            "node_id": format!("PR_{}", pull.number),
+            "user": { "login": "you" },
+            "requested_reviewers": pull.asked.iter().map(|login| json!({ "login": login }))
+                .collect::<Vec<_>>(),
+            "requested_teams": pull.asked_teams.iter().map(|slug| json!({ "slug": slug }))
+                .collect::<Vec<_>>(),
+            "labels": pull.labels,
             "html_url": format!("https://github.com/you/scratch/pull/{}", pull.number),
         })
     }

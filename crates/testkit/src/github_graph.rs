@@ -16,17 +16,57 @@ use crate::{
 
 pub(crate) async fn answer(Axum(state): Where, Json(body): Json<Value>) -> Response {
     let query = body["query"].as_str().unwrap_or_default();
-    let state = lock(&state);
-    let known = body["variables"] == json!({"owner": "you", "name": "scratch"});
-    let answer = match known.then(|| Reader::new(query).query()) {
-        None => Err("Could not resolve to a Repository".to_owned()),
-        Some(fields) => select(&json!({"repository": picture(&state)}), &fields),
+    let variables = &body["variables"];
+    let mut state = lock(&state);
+    let known = variables["owner"] == "you" && variables["name"] == "scratch";
+    let answer = if query.starts_with("mutation") {
+        let fields = Reader::new(query).query("mutation");
+        change(&mut state, &fields[0].name, variables)
+            .and_then(|done| select(&json!({ &fields[0].name: done }), &fields))
+    } else if known {
+        let mut query = query.to_owned();
+        if let Some(number) = variables["number"].as_u64() {
+            query = query.replace("number: $number", &format!("number: {number}"));
+        }
+        let fields = Reader::new(&query).query("query");
+        select(&json!({"repository": picture(&state)}), &fields)
+    } else {
+        Err("Could not resolve to a Repository".to_owned())
     };
     Json(match answer {
         Ok(data) => json!({ "data": data }),
         Err(message) => json!({"data": null, "errors": [{ "message": message }]}),
     })
     .into_response()
+}
+
+/// Carries out a mutation; what it gives.
+fn change(state: &mut State, name: &str, variables: &Value) -> Result<Value, String> {
+    let id = variables["id"].as_str().unwrap_or_default();
+    let number = id.strip_prefix("PR_").and_then(|id| id.parse().ok());
+    let known = number.filter(|number| (1..=state.pulls.len()).contains(number));
+    let number: usize =
+        known.ok_or_else(|| format!("Could not resolve to a node with the global id of '{id}'"))?;
+    match name {
+        "markPullRequestReadyForReview" => {
+            state.pulls[number - 1].draft = false;
+            Ok(json!({"__typename": "Payload",
+                "pullRequest": of_pull(state, &state.pulls[number - 1])}))
+        }
+        "enqueuePullRequest" => {
+            let head = state.tip(&state.pulls[number - 1].branch);
+            if !state.rules.queue || head.as_deref() != variables["head"].as_str() {
+                return Err("Head branch was modified".to_owned());
+            }
+            if state.rules.queued.contains(&number) {
+                return Err("Pull request is already in the merge queue".to_owned());
+            }
+            state.rules.queued.push(number);
+            Ok(json!({"__typename": "Payload",
+                "mergeQueueEntry": {"__typename": "MergeQueueEntry", "state": "QUEUED"}}))
+        }
+        other => Err(format!("Field '{other}' doesn't exist on type 'Mutation'")),
+    }
 }
 
 /// One field of a query: how it is called in the answer, its name, its arguments, and
@@ -62,8 +102,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn query(mut self) -> Vec<Field> {
-        assert_eq!(self.words.next(), Some("query"));
+    fn query(mut self, kind: &str) -> Vec<Field> {
+        assert_eq!(self.words.next(), Some(kind));
         self.arguments();
         assert_eq!(self.words.next(), Some("{"));
         self.fields()
@@ -228,6 +268,13 @@ fn of_pull(state: &State, pull: &Pull) -> Value {
             None => "UNKNOWN",
         },
         "mergeStateStatus": state.merge_state(pull),
+        "id": format!("PR_{}", pull.number),
+        "reviewDecision": state.no_merge.as_ref().map(|(_, why)| {
+            if why.contains("review") { "REVIEW_REQUIRED" } else { "APPROVED" }
+        }),
+        "viewerCanMergeAsAdmin": state.rules.admin,
+        "isInMergeQueue": state.rules.queued.contains(&pull.number),
+        "isMergeQueueEnabled": state.rules.queue,
         "updatedAt": "2026-01-02T03:04:05Z",
         "mergeCommit": pull.merge_commit.as_ref().map(|sha| json!({ "oid": sha })),
         "mergedBy": pull.merge_commit.as_ref().map(|_| json!({ "login": pull.ended_by })),
@@ -282,5 +329,19 @@ fn rollup(state: &State, head: &str) -> Value {
     if newest.is_empty() {
         return Value::Null;
     }
-    json!({"contexts": list(newest.into_iter().map(|(_, run)| run))})
+    let runs: Vec<Value> = newest.into_iter().map(|(_, run)| run).collect();
+    let says = |words: &[&str]| {
+        let mut runs = runs.iter();
+        runs.any(|run| {
+            let said = [&run["conclusion"], &run["state"]];
+            said.iter()
+                .any(|said| said.as_str().is_some_and(|said| words.contains(&said)))
+        })
+    };
+    let state = match (says(&["FAILURE", "ERROR"]), says(&["PENDING"])) {
+        (true, _) => "FAILURE",
+        (_, true) => "PENDING",
+        _ => "SUCCESS",
+    };
+    json!({"state": state, "contexts": list(runs)})
 }

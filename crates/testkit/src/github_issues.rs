@@ -100,18 +100,23 @@ async fn edit(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Va
 
 async fn label(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Value>) -> Response {
     let mut state = lock(&state);
-    let Some(issue) = find(&mut state, number) else {
+    // A pull request is an issue too.
+    let pull = number.checked_sub(1).filter(|at| *at < state.pulls.len());
+    let labels = match pull {
+        Some(at) => Some(&mut state.pulls[at].labels),
+        None => find(&mut state, number).and_then(|issue| issue.shown["labels"].as_array_mut()),
+    };
+    let Some(labels) = labels else {
         return missing();
     };
-    let more = named(&body["labels"]);
-    if let (Some(labels), Value::Array(more)) = (issue.shown["labels"].as_array_mut(), more) {
+    if let Value::Array(more) = named(&body["labels"]) {
         for label in more {
             if !labels.contains(&label) {
                 labels.push(label);
             }
         }
     }
-    Json(issue.shown["labels"].clone()).into_response()
+    Json(labels.clone()).into_response()
 }
 
 async fn releases(Axum(state): Where, Query(query): Asked) -> Response {

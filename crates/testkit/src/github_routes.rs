@@ -31,6 +31,11 @@ pub(crate) fn router(state: Shared) -> Router {
         .route("/pulls/{number}", get(view).patch(edit))
         .route("/pulls/{number}/comments", get(lines).post(say_line))
         .route("/pulls/{number}/merge", put(merge))
+        .route("/pulls/{number}/reviews", get(reviews))
+        .route(
+            "/pulls/{number}/requested_reviewers",
+            axum::routing::post(ask),
+        )
         .route("/issues/{number}/comments", get(notes).post(say))
         .merge(github_issues::routes())
         .route("/commits/{sha}/check-runs", get(checks))
@@ -120,9 +125,14 @@ async fn create(Axum(state): Where, Json(body): Json<Value>) -> Response {
     if state.pulls.iter().any(|p| p.branch == branch && !p.closed) {
         return refuse(StatusCode::UNPROCESSABLE_ENTITY, "Validation Failed");
     }
+    let draft = body["draft"] == json!(true);
+    if draft && state.rules.no_drafts {
+        let why = "Draft pull requests are not supported in this repository.";
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, why);
+    }
     let mut pull = state.fresh(&branch, head);
     (pull.title, pull.body, pull.base) = (text("title"), text("body"), text("base"));
-    pull.draft = body["draft"] == json!(true);
+    pull.draft = draft;
     let shown = state.shown(&pull);
     state.pulls.push(pull);
     (StatusCode::CREATED, Json(shown)).into_response()
@@ -223,7 +233,8 @@ async fn say_line(Axum(state): Where, Path(number): Path<usize>, request: Reques
         state.pulls[number - 1].lines.push(made.clone());
         return (StatusCode::CREATED, Json(made)).into_response();
     }
-    if !known("commit_id") || !known("path") || body["line"].as_u64().is_none() {
+    let shown = state.shows(number, &body["path"], &body["line"]);
+    if !known("commit_id") || !known("path") || !shown {
         return refuse(StatusCode::UNPROCESSABLE_ENTITY, "Validation Failed");
     }
     let id = state.comment_id();
@@ -237,6 +248,37 @@ async fn say_line(Axum(state): Where, Path(number): Path<usize>, request: Reques
     (StatusCode::CREATED, Json(made)).into_response()
 }
 
+async fn reviews(Axum(state): Where, Path(number): Path<usize>, Query(query): Asked) -> Response {
+    match lock(&state).pulls.get(number.wrapping_sub(1)) {
+        Some(pull) => page(pull.reviews.clone(), &query),
+        None => missing(),
+    }
+}
+
+/// Whoever is not known here, or wrote it, makes GitHub refuse all of them.
+async fn ask(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Value>) -> Response {
+    let mut state = lock(&state);
+    let names = |key: &str| -> Vec<String> {
+        let names = body[key].as_array().into_iter().flatten();
+        names
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect()
+    };
+    let (people, teams) = (names("reviewers"), names("team_reviewers"));
+    let fits = |login: &String| login != "you" && state.writers.contains(login);
+    if !people.iter().all(fits) || !teams.iter().all(|team| team == "core") {
+        let why = "Reviews may only be requested from collaborators.";
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, why);
+    }
+    let Some(pull) = state.pulls.get_mut(number.wrapping_sub(1)) else {
+        return missing();
+    };
+    pull.asked.extend(people);
+    pull.asked_teams.extend(teams);
+    let pull = pull.clone();
+    (StatusCode::CREATED, Json(state.shown(&pull))).into_response()
+}
+
 async fn merge(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Value>) -> Response {
     let mut state = lock(&state);
     let Some(pull) = state.pulls.get(number.wrapping_sub(1)).cloned() else {
@@ -246,7 +288,15 @@ async fn merge(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<V
     let Some(head) = state.tip(&pull.branch) else {
         return refuse(not_now, "Pull Request is not mergeable");
     };
-    if let Some((status, why)) = state.no_merge.clone() {
+    if pull.draft {
+        return refuse(not_now, "Pull Request is still a draft");
+    }
+    if state.rules.queue && !state.rules.admin {
+        let why =
+            "Repository rule violations found\n\nChanges must be made through the merge queue";
+        return refuse(not_now, why);
+    }
+    if let Some((status, why)) = state.no_merge.clone().filter(|_| !state.rules.admin) {
         return refuse(StatusCode::from_u16(status).expect("a status"), &why);
     }
     if pull.closed {

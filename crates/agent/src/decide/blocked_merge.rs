@@ -9,7 +9,7 @@ use butler_protocol::{
     Choice, DecisionKind, MergeBlock, MergeSubject, PrNumber, Record, RequestId, Then, ToolOutcome,
     UserId,
 };
-use butler_repo::{Error, MergeAgain, block_of};
+use butler_repo::{Error, Merge, block_of};
 use butler_turn::{Order, Refused};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -70,13 +70,18 @@ fn sentence(pr: PrNumber, block: MergeBlock, error: &Error) -> String {
         MergeBlock::CheckPending => "a check that it needs has not finished".to_owned(),
         MergeBlock::CheckFailed => "a check that it needs is red".to_owned(),
         MergeBlock::RateLimited => "the forge takes no more requests from us for a while".to_owned(),
-        MergeBlock::LoggedOut => "nobody is logged in to the forge any more. Run `gh auth login` on the machine of the team".to_owned(),
+        MergeBlock::LoggedOut => "`gh` cannot be started or nobody is logged in with it any more. Run `gh auth login` on the machine of the team".to_owned(),
         MergeBlock::Forbidden => "the account that is logged in there may not merge it. Give it the right, or merge it there by hand; then press Try again".to_owned(),
         MergeBlock::Unreachable => "the forge does not answer".to_owned(),
         MergeBlock::Below => match error {
             Error::Blocked { said, .. } => said.clone(),
             _ => "what it stands on is not merged yet".to_owned(),
         },
+        MergeBlock::Draft => "it is a draft there. Mark it as ready there".to_owned(),
+        MergeBlock::Queued => return format!(
+            "{pr} waits in the forge's merge queue, which merges it once its checks are green. I look once a minute and say so here."
+        ),
+        MergeBlock::LeftQueue => "the forge's merge queue put it out again, so its checks there did not pass together with what was before it. See to them, then press Try again".to_owned(),
         MergeBlock::Refused => match error {
             Error::Conflict { .. } => "it conflicts with what was merged meanwhile".to_owned(),
             Error::Blocked { said, .. } => format!("the forge refused it and says “{said}”"),
@@ -130,17 +135,14 @@ pub(crate) async fn again(
         person: UserId::new(""),
     };
     let subject = outcomes::subject(&order, &asked)?;
-    let wanted = MergeAgain {
-        number: subject.pr,
-        head: head_there(context, &subject).await?,
-        title: subject.title.clone(),
-        body: subject.description.clone(),
-    };
     if refused.block == MergeBlock::Below {
         // It would go into the branch below.
         let merged = merge::merge(context, &order, &asked, cancel).await;
         return merged.map(drop);
     }
+    let head = head_there(context, &subject).await?;
+    let mut wanted = Merge::of(subject.pr, &head).saying(&subject.title, &subject.description);
+    wanted.queued = refused.block == MergeBlock::Queued;
     match context.agent.forge.merge_again(&wanted, cancel).await {
         Ok(()) => merge::merge(context, &order, &asked, cancel)
             .await

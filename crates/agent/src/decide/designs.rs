@@ -38,6 +38,7 @@ async fn commit(context: &ThreadContext, cancel: &CancellationToken) -> Result<(
         base: None,
         title: message.to_owned(),
         body: format!("Designs from thread {}.", context.thread),
+        draft: false,
     };
     let pull = agent.forge.create(&new, cancel).await?;
     pull_news::opened(context, &worktree, &pull, &head, cancel).await;

@@ -7,6 +7,7 @@ use butler_protocol::{
     CallId, Choice, DecisionKind, HandOver, MergeSubject, PrNumber, PullEvent, PullStatus,
     Reviewed, Role, TreeHash, UserId, fault,
 };
+use butler_repo::{Merge, without_marks};
 use butler_turn::{Doing, Order, ThreadFold};
 use tokio_util::sync::CancellationToken;
 
@@ -133,7 +134,8 @@ async fn carry_out(
             );
             // Finds that it is merged, and takes the branch away that they may have left.
             let forge = &context.agent.forge;
-            forge.merge(pr, &subject.head, cancel).await?;
+            let merged = Merge::of(pr, &subject.head);
+            forge.merge(&merged, cancel).await?;
             // What was accepted here is not in what they merged.
             merge::finish(
                 context,
@@ -179,7 +181,7 @@ async fn ended(
         head: view.head,
         tree: TreeHash::new(""),
         title: view.title,
-        description: view.body,
+        description: without_marks(&view.body),
         writer: context.role(),
         evidence: Vec::new(),
         research: None,

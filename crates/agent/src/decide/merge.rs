@@ -8,7 +8,7 @@ use butler_protocol::{
     CommitSha, HandOver, Idem, MergeSubject, PrNumber, Proposal, PullEvent, PullStatus, Role,
     Subject, Then, ThreadId, ToolOutcome, fault,
 };
-use butler_repo::{Edit, Error, NewPull, PullState, tree_of};
+use butler_repo::{Edit, Error, Merge, NewPull, PullState, tree_of};
 use butler_turn::{Asked, Order};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -239,18 +239,14 @@ async fn land(
     }
     let head = stacking::head_to_merge(context, subject, &pull, cancel).await?;
     let head = head.ok_or(AgentError::AnotherBase)?;
-    let words = Edit {
-        title: Some(subject.title.clone()),
-        body: Some(subject.description.clone()),
-        base: None,
-    };
-    forge.edit(subject.pr, &words, cancel).await?;
     let asked = (head, accepted, item);
     let (head, written) = remember(context, order, subject, asked, cancel).await?;
-    match forge.merge(subject.pr, &head, cancel).await {
+    let wanted =
+        |head: &CommitSha| Merge::of(subject.pr, head).saying(&subject.title, &subject.description);
+    match forge.merge(&wanted(&head), cancel).await {
         Err(Error::Conflict { files, .. }) if item::only_roadmap(&files) => {
             let head = unmark(context, order, cancel).await?.unwrap_or(head);
-            Ok((forge.merge(subject.pr, &head, cancel).await?, written))
+            Ok((forge.merge(&wanted(&head), cancel).await?, written))
         }
         merged => Ok((merged?, written)),
     }
@@ -360,7 +356,8 @@ async fn merge_research(
     cancel: &CancellationToken,
 ) -> Option<String> {
     let (pr, head) = subject.research.as_ref()?;
-    match context.agent.forge.merge(*pr, head, cancel).await {
+    let wanted = Merge::of(*pr, head);
+    match context.agent.forge.merge(&wanted, cancel).await {
         Ok(_) => {
             // Left behind, it would only take space.
             let _ = context
@@ -417,6 +414,7 @@ pub(crate) async fn offer(
         base: None,
         title: message.to_owned(),
         body: agent.clean(list.trim_end()),
+        draft: false,
     };
     let pull = agent.forge.create(&new, cancel).await?;
     // One that waits already says what is in it now.

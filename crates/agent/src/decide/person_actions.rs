@@ -7,7 +7,7 @@ use butler_policy::Duty;
 use butler_protocol::{
     CallId, MergeSubject, PersonAct, PrNumber, Remark, RequestId, Role, Subject,
 };
-use butler_repo::{Error, PullRequest, Undo, knowledge_branch, short_of, tree_of};
+use butler_repo::{Error, PullRequest, Undo, knowledge_branch, short_of, tree_of, without_marks};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -25,7 +25,7 @@ use crate::{
         worker::Beside,
     },
     tools::research,
-    upkeep::garbage,
+    upkeep::{garbage, pull_page},
 };
 
 /// What somebody asked for.
@@ -126,6 +126,7 @@ async fn post_card(
     remark: Remark,
     cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
+    pull_page::ready(context, pull, cancel).await;
     let subject = subject(context, pull, cancel).await?;
     let card = NewCard {
         request: request.clone(),
@@ -181,7 +182,7 @@ async fn subject(
     let verdict = verdict.filter(|(_, pr)| *pr == pull.number);
     let said = described(context, pull.number);
     let (title, description, writer) =
-        said.unwrap_or_else(|| (pull.title.clone(), pull.body.clone(), Role::Coder));
+        said.unwrap_or_else(|| (pull.title.clone(), without_marks(&pull.body), Role::Coder));
     // Fetched here: the evidence looks at commits.
     let evidence = if knowledge {
         evidence::of_knowledge(context, pull, cancel).await

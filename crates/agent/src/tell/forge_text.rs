@@ -117,6 +117,35 @@ pub(crate) fn taken_up(pr: PrNumber, news: &[PullEvent]) -> String {
     format!("see to what {} wrote on {pr}.", by.join(" and "))
 }
 
+/// What we write there calls nobody by accident: names of our own roles lose their sign,
+/// and any other `@name` outside of code becomes code.
+pub(crate) fn quiet(text: &str) -> String {
+    let text = text.replace("@codebutler", "codebutler");
+    let mut quiet = String::with_capacity(text.len());
+    let (mut code, mut before) = (false, ' ');
+    let mut rest = text.as_str();
+    while let Some(letter) = rest.chars().next() {
+        let after = &rest[letter.len_utf8()..];
+        let part = |one: char| one.is_ascii_alphanumeric() || "-_./".contains(one);
+        let end = after.find(|one| !part(one)).unwrap_or(after.len());
+        let name = after[..end].trim_end_matches(['.', '/', '-']);
+        let calls = letter == '@' && !code && !before.is_alphanumeric() && !name.is_empty();
+        if calls {
+            let _ = write!(quiet, "`@{name}`");
+            rest = &after[name.len()..];
+            before = '`';
+            continue;
+        }
+        // A run of them opens and closes code; a line that begins with three does too.
+        if letter == '`' && before != '`' {
+            code = !code;
+        }
+        quiet.push(letter);
+        (before, rest) = (letter, after);
+    }
+    quiet
+}
+
 const OUTSIDE: &str = "forge-outside";
 
 /// The key of a post that shows a stranger's words.
@@ -134,6 +163,22 @@ mod tests {
     use butler_protocol::CommitSha;
 
     use super::*;
+
+    #[test]
+    fn nobody_is_called_by_accident() {
+        for (text, quieter) in [
+            ("@codebutler.lead settle it", "codebutler.lead settle it"),
+            ("ask @ana, or @org/core.", "ask `@ana`, or `@org/core`."),
+            (
+                "mail you@x.invalid `@app.route` @ alone",
+                "mail you@x.invalid `@app.route` @ alone",
+            ),
+            ("```\n@Test\n```\n@ben", "```\n@Test\n```\n`@ben`"),
+            ("", ""),
+        ] {
+            assert_eq!(quiet(text), quieter);
+        }
+    }
 
     #[test]
     fn words_of_others_are_quoted_and_a_log_stays_in_its_fence() {

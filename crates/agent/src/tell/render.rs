@@ -88,7 +88,7 @@ pub(crate) fn on_forge(body: &HandOver) -> String {
     let mut letters = text.chars();
     let begins = letters.next().map(|first| first.to_uppercase().to_string());
     let text = format!("{}{}", begins.unwrap_or_default(), letters.as_str());
-    text.replace("@codebutler", "codebutler")
+    forge_text::quiet(&text)
 }
 
 /// A hand-over as the model of the receiving role reads it: everything in it.

@@ -48,7 +48,7 @@ fn section(text: &mut String, title: &str, lines: &[String]) {
 }
 
 /// Every card that a person decided, in the order of time.
-fn decisions(logs: &[RoleLog]) -> Vec<String> {
+pub(crate) fn decisions(logs: &[RoleLog]) -> Vec<String> {
     let mut found: Vec<(i64, String)> = Vec::new();
     for log in logs {
         let cards = &log.fold.cards;

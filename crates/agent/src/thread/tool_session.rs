@@ -46,7 +46,7 @@ pub(crate) struct ToolSession {
     /// Whether what was written here is kept beside the branch of code.
     pub(crate) keeps_designs: bool,
     /// Held as long as files may be changed.
-    _lock: Option<WorktreeLock>,
+    lock: Option<WorktreeLock>,
 }
 
 /// Which folder a role's tools work in.
@@ -153,7 +153,7 @@ impl ToolSession {
             named_hosts: named_hosts(context).await?,
             outside_tools: agent.rules().outside.names(),
             keeps_designs,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -178,8 +178,13 @@ impl ToolSession {
             named_hosts: Vec::new(),
             outside_tools,
             keeps_designs: false,
-            _lock: None,
+            lock: None,
         }
+    }
+
+    /// Whether its files are the thread's own branch.
+    pub(crate) const fn builds(&self) -> bool {
+        self.lock.is_some()
     }
 
     /// May this call run in its thread?

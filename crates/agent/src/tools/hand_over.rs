@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use butler_policy::{Permit, Right, Scope, right};
 use butler_protocol::{
-    CallId, CommitSha, DecisionKind, HandOver, Plan, Receipt, Record, RefusedFor, Role, Then,
+    CallId, CommitSha, DecisionKind, HandOver, Receipt, Record, RefusedFor, Role, Then,
     ToolOutcome, ToolSpec, Waiting,
 };
-use butler_repo::{Author, DiffOf, Error, NewComment, NewPull, Worktree};
+use butler_repo::{Author, DiffOf, Error, NewComment, NewPull, Worktree, with_block};
 use butler_tools::{Tool, ToolContext, tools::RunChecks};
 use butler_turn::Asked;
 use schemars::JsonSchema;
@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 use super::{ChatTool, arguments, failed, spec};
 use crate::{
     decide::fast_track::FastTrack,
-    tell::render,
+    tell::{forge_text, render},
     thread::{context::ThreadContext, tool_session},
-    upkeep::{overlap, pull_news},
+    upkeep::{overlap, pull_news, pull_page},
 };
 
 pub(crate) struct HandOverTool(pub ThreadContext);
@@ -317,31 +317,34 @@ async fn ready(
     let title = plan.as_ref().map(|plan| plan.title.clone());
     let title = agent.clean(&title.unwrap_or_else(|| first_line(&input.text)));
     let head = publish(context, &worktree, call, &title, tool_context).await?;
-    let thread = agent.poster.address(&context.thread).await;
-    let thread = thread.unwrap_or_else(|| context.thread.to_string());
     let clashes = overlap::conflicts(context, &worktree, &title, tool_context.cancel()).await;
     let below = worktree
         .stacked(tool_context.cancel())
         .await
         .map_err(|error| failed("what the branch stands on could not be looked at", &error))?;
+    let text = pull_page::text(context, &input.text, receipt.as_ref())
+        .await
+        .map_err(|error| {
+            failed(
+                "the text of the pull request could not be put together",
+                &error,
+            )
+        })?;
+    let new = NewPull {
+        branch: worktree.branch.clone(),
+        base: below.map(|below| below.branch),
+        title,
+        body: with_block("", &text),
+        // Until our own review is done.
+        draft: true,
+    };
     let pr = agent
         .forge
-        .create(
-            &NewPull {
-                branch: worktree.branch.clone(),
-                base: below.map(|below| below.branch),
-                title,
-                body: agent.clean(&pull_text(
-                    &input.text,
-                    plan.as_ref(),
-                    receipt.as_ref(),
-                    &thread,
-                )),
-            },
-            tool_context.cancel(),
-        )
+        .create(&new, tool_context.cancel())
         .await
         .map_err(|error| failed("the pull request could not be opened", &error))?;
+    pull_page::update(context, &pr, None, &text, tool_context.cancel()).await;
+    pull_page::label(context, &pr, tool_context.cancel()).await;
     pull_news::opened(context, &worktree, &pr, &head, tool_context.cancel()).await;
     say_checks(context, &head, receipt.as_ref(), tool_context).await;
     answer(context, &head, &input.answers, tool_context).await?;
@@ -358,22 +361,6 @@ async fn ready(
         round,
         task,
     })
-}
-
-/// What stands in the pull request until the Lead writes its description: what was done,
-/// what was approved, how the checks went, where it was talked about.
-fn pull_text(text: &str, plan: Option<&Plan>, receipt: Option<&Receipt>, thread: &str) -> String {
-    let mut body = text.trim().to_owned();
-    if let Some(plan) = plan {
-        let criteria = plan.criteria.iter().map(|one| format!("\n- {one}"));
-        let criteria: String = criteria.collect();
-        body.push_str(&format!(
-            "\n\n**Approved plan:** {}\n{criteria}",
-            plan.summary.trim()
-        ));
-    }
-    let checks = render::checks_line(receipt).replace("• ", "- ");
-    format!("{body}\n\n{checks}\n\nThread: {thread}")
 }
 
 /// The forge shows our receipt beside its own checks. Nothing depends on it.
@@ -423,9 +410,9 @@ async fn answer(
         let sha = render::short_sha(head.as_str());
         let comment = NewComment {
             author: Author::Role(context.role()),
-            body: context
-                .agent
-                .clean(&format!("{about}{text} (`{sha}`){gone}")),
+            body: context.agent.clean(&forge_text::quiet(&format!(
+                "{about}{text} (`{sha}`){gone}"
+            ))),
             place: None,
             key: format!("answer-{}", said.id),
         };

@@ -19,7 +19,7 @@ use crate::{
     decide::{cards::NewCard, evidence},
     tell::{render, thread_page},
     thread::context::ThreadContext,
-    upkeep::history,
+    upkeep::{history, pull_page},
 };
 
 pub(crate) struct ProposeMerge(pub ThreadContext);
@@ -92,8 +92,19 @@ async fn propose(
         ..Retrospective::default()
     };
     let mut description = described(input.description.trim().to_owned(), &verdict);
+    let said = description.clone();
     if let Some(thread) = context.poster.address(&context.thread).await {
         description.push_str(&format!("\n\nThread: {thread}"));
+    }
+    pull_page::ready(context, &view, tool_context.cancel()).await;
+    let receipt = verdict.observed.receipt.as_ref();
+    match pull_page::text(context, &said, receipt).await {
+        Ok(text) => {
+            let title = context.agent.clean(&input.title);
+            let cancel = tool_context.cancel();
+            pull_page::update(context, &view, Some(&title), &text, cancel).await;
+        }
+        Err(error) => warn!(%error, %pr, "the text of the pull request is not up to date"),
     }
     let evidence = evidence::of_pull(context, &view, Some(&verdict), tool_context.cancel()).await;
     let subject = MergeSubject {

@@ -111,6 +111,7 @@ async fn keep(
             "Findings from thread {}, with their sources.",
             context.thread
         ),
+        draft: false,
     };
     let pull = agent.forge.create(&new, cancel).await?;
     pull_news::opened(context, &worktree, &pull, &head, cancel).await;

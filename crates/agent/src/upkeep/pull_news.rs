@@ -3,7 +3,7 @@
 //! on.
 
 use butler_protocol::{CommitSha, MergeSubject, PrNumber, PullNews, PullStatus};
-use butler_repo::{DiffOf, PullRequest, Worktree};
+use butler_repo::{DiffOf, PullRequest, Worktree, without_marks};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -30,7 +30,7 @@ pub(crate) async fn opened(
             thread: context.thread.clone(),
             number: pull.number,
             title: pull.title.clone(),
-            body: pull.body.clone(),
+            body: without_marks(&pull.body),
             branch: Some(worktree.branch.clone()),
             head: head.clone(),
             state: PullStatus::Open,
@@ -70,7 +70,7 @@ pub(crate) async fn reopened(context: &ThreadContext, pr: PrNumber, cancel: &Can
             thread: context.thread.clone(),
             number: pr,
             title: pull.title,
-            body: pull.body,
+            body: without_marks(&pull.body),
             branch: Some(pull.branch),
             head: pull.head,
             state: PullStatus::Open,

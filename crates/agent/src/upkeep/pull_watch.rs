@@ -23,7 +23,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{AgentError, agent::Agent, tell::thread_logs};
+use crate::{AgentError, agent::Agent, tell::thread_logs, upkeep::pull_page};
 
 /// What somebody may do is asked again after this.
 const RIGHTS_HOLD: Duration = Duration::from_secs(60 * 60);
@@ -233,7 +233,7 @@ const fn trouble(block: MergeBlock) -> &'static str {
     match block {
         MergeBlock::RateLimited => "the forge takes no more requests from us for a while",
         MergeBlock::LoggedOut => {
-            "nobody is logged in to the forge any more. Run `gh auth login` on the machine of the team"
+            "`gh` cannot be started or nobody is logged in with it any more. Run `gh auth login` on the machine of the team"
         }
         MergeBlock::Forbidden => "the account that is logged in there may not read them",
         _ => "the forge does not answer",
@@ -251,6 +251,8 @@ fn is_ours(fold: &ThreadFold, pr: PrNumber, one: &PullEvent) -> bool {
     let choice = match one {
         PullEvent::Merged { .. } => Choice::Merge,
         PullEvent::Closed { .. } => Choice::Close,
+        // We say that it is ready; they say that it is a draft, and take it back.
+        PullEvent::Draft { is: false } => return !pull_page::made_a_draft(fold),
         _ => return false,
     };
     fold.cards.asked.values().any(|asked| {

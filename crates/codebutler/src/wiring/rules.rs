@@ -37,6 +37,7 @@ pub(crate) fn rules(settings: &Settings, role: Role) -> Result<Rules, CliError> 
         },
         limits: limits(settings, role),
         journal_in_pull: settings.repo.journal == JournalPlace::Pr,
+        labels: settings.repo.labels.0.clone(),
         plan_gate: settings.policy.plan_gate.0,
         language: language(settings),
         reply_language: reply_language(settings),

@@ -54,6 +54,7 @@ impl Stage {
             base: None,
             title: "Add a greeting".into(),
             body: "Greets whoever comes.".into(),
+            draft: false,
         };
         let forge = Forge::of(&clone, &butler_repo::ForgeHosts::default())
             .await

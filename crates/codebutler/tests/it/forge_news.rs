@@ -74,12 +74,27 @@ async fn a_comment_is_seen_to_and_answered_where_it_stands() {
         "**Approved plan:** As asked.",
         "- it is there",
         "Checks on this tree",
+        "**Decided by people:** the plan: Approve",
+        "**Who worked on it:** asked for by ",
+        "PM, Coder, Reviewer",
+        "**Cost so far:** ",
+        "\nThread: ",
     ] {
         assert!(body.contains(part), "{body}");
     }
+    // It waits for people now, and their own words in it stay.
+    let (draft, labels, _) = github.around(1);
+    assert_eq!((draft, labels), (false, vec!["codebutler".to_owned()]));
+    github.describe(1, &format!("Fixes #7.\n\n{body}"));
     let id = github.say_at(person("ana", "Greet ana, please."), "greeting.txt", 1);
     assert_eq!(id, 2, "the scenario knows it by this number");
     card(&team, &root, "One line for ana.").await;
+    let body = github.body(1);
+    assert!(
+        body.starts_with("Fixes #7.\n\n<!-- codebutler:begin"),
+        "{body}"
+    );
+    assert_eq!(body.matches("**Approved plan:**").count(), 1, "{body}");
     let answers = github.answers(1, id);
     assert_eq!(answers.len(), 1, "{answers:?}");
     assert!(answers[0].starts_with("Greeted. (`"), "{answers:?}");
@@ -173,7 +188,8 @@ async fn a_merge_by_hand_ends_the_thread() {
     killed.once();
 }
 
-/// Closed on GitHub and opened again: the thread follows, and can be merged.
+/// Closed on GitHub and opened again: the thread follows, and can be merged, by the rules
+/// of its branch and through its queue.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_closing_by_hand_is_told_and_a_reopened_one_goes_on() {
     if no_gh() {
@@ -194,10 +210,31 @@ async fn a_closing_by_hand_is_told_and_a_reopened_one_goes_on() {
     github.review(person("ana", "Well done."), "APPROVED");
     let approved = |thread: &Value| times(thread, "ana approved #1") == 1;
     team.until(&root, "the approval", approved).await;
+    // The branch is protected, and our account could step over that.
+    github.be_admin();
+    let required = "At least 1 approving review is required.";
+    github.refuse_merges(Some((405, required)));
     team.press(&root, "merge").await;
+    let waits = |thread: &Value| times(thread, "needs the approving review of a person") == 1;
+    team.until(&root, "the refusal", waits).await;
+    team.kill("lead");
+    assert_eq!(
+        github.count("PUT", "/pulls/1/merge"),
+        0,
+        "no rule is stepped over"
+    );
+    github.refuse_merges(None);
+    github.use_queue();
+    team.press_action(&root, "cb-act-try-again").await;
+    let queued = |thread: &Value| times(thread, "waits in the forge's merge queue") == 1;
+    team.until(&root, "the queue", queued).await;
+    assert_eq!(github.queued(), [1]);
+    github.run_queue(true);
+    team.press_action(&root, "cb-act-try-again").await;
     let thread = team.until(&root, "the merge", ended).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(times(&thread, "Merged #1 as"), 1);
+    assert_eq!(github.count("PUT", "/pulls/1/merge"), 0, "the queue merged");
     let thread = team.thread(&root).await.unwrap();
     assert_eq!(times(&thread, "merged #1 on the forge"), 0, "it was ours");
     killed.once();

@@ -318,6 +318,7 @@ pub(crate) fn foreign_pull(root: &Path) {
             base: None,
             title: "Theirs".to_owned(),
             body: String::new(),
+            draft: false,
         };
         let cancel = tokio_util::sync::CancellationToken::new();
         forge.create(&new, &cancel).await.unwrap();

@@ -90,3 +90,28 @@ async fn a_silent_thread_is_asked_then_sleeps_and_wakes_as_it_was() {
     team.wait("the end of the worktree", || !worktree.exists())
         .await;
 }
+
+/// What the Coder has written when its work rests survives its folder: somebody deletes it,
+/// the process dies, and the next activation goes on with the work.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_written_survives_its_folder() {
+    let team = Team::start(include_str!("scenarios/silence.yaml")).await;
+    let root = team.say("begin something").await;
+    team.press(&root, "approve").await;
+    team.until(&root, "half of it", |thread| {
+        says(thread, "Shall we go on?")
+    })
+    .await;
+    let gone = worktree(&team);
+    let git = |args: &[&str]| butler_testkit::git(team.scratch.root(), args);
+    let kept = ["for-each-ref", "refs/codebutler/work"];
+    team.wait("the kept work", || !git(&kept).is_empty()).await;
+    fs::remove_dir_all(&gone).unwrap();
+    team.reply(&root, "go on").await;
+    team.until(&root, "the rest", |thread| says(thread, "It is all there."))
+        .await;
+    let half = fs::read_to_string(worktree(&team).join("half.txt")).unwrap();
+    assert_eq!(half, "half\n");
+    let on_branch = git(&["log", "--all", "--format=%s", "--", "half.txt"]);
+    assert_eq!(on_branch.trim(), "work so far", "beside the branch only");
+}

@@ -127,6 +127,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("repo.commit", "a role's work is committed"),
     ("repo.files", "the files of a new worktree"),
     (
+        "repo.keep",
+        "work that no commit holds is kept beside the branch",
+    ),
+    (
         "repo.leave-out",
         "git learns what is installed and no part of a change",
     ),

@@ -17,6 +17,8 @@ pub(crate) struct Squash<'a> {
     pub repo: &'a Repo,
     pub base: &'a CommitSha,
     pub pull: &'a PullRequest,
+    /// Subject and text of the commit.
+    pub message: (String, String),
     pub role: Role,
 }
 
@@ -29,10 +31,10 @@ impl Squash<'_> {
             ("CodeButler-Pull".to_owned(), pull.number.0.to_string()),
             ("CodeButler-Head".to_owned(), pull.head.to_string()),
         ];
-        let others = self.people(cancel).await?;
-        trailers.extend(others.into_iter().map(|who| ("Co-authored-by".into(), who)));
-        let subject = format!("{} ({})", pull.title.trim(), pull.number);
-        let message = format!("{subject}\n\n{}", pull.body.trim());
+        let base = self.base.as_str();
+        trailers.extend(trailers_of(self.repo, (base, &pull.head), self.role, cancel).await?);
+        let (subject, text) = &self.message;
+        let message = format!("{subject}\n\n{text}");
         let commit = Commit {
             tree: &tree,
             parents: &[self.base.as_str()],
@@ -53,33 +55,43 @@ impl Squash<'_> {
             }),
         }
     }
+}
 
-    /// Authors and co-authors of the squashed commits, each once.
-    async fn people(&self, cancel: &CancellationToken) -> Result<Vec<String>> {
-        let range = format!("{}..{}", self.base, self.pull.head);
-        let log = self
-            .repo
-            .git()
-            .call(["log", "-z", "--reverse", "--format=%an <%ae>%n%B"])
-            .args(["--end-of-options", &range, "--"])
-            .run(cancel)
-            .await?;
-        let (name, mail) = identity(self.role);
-        let mut people: Vec<String> = vec![format!("{name} <{mail}>")];
-        for entry in log.fields() {
-            let text = String::from_utf8_lossy(entry);
-            let mut lines = text.lines();
-            let author = lines.next().map(str::to_owned);
-            let others = lines.filter_map(|l| Some(l.strip_prefix("Co-authored-by: ")?.to_owned()));
-            for who in author.into_iter().chain(others) {
-                if !people.contains(&who) {
-                    people.push(who);
-                }
+/// What a squash has to keep of the commits that go into it: who asked for them, who
+/// signed them off, and who worked on them besides `role`; each once.
+pub(crate) async fn trailers_of(
+    repo: &Repo,
+    (base, head): (&str, &CommitSha),
+    role: Role,
+    cancel: &CancellationToken,
+) -> Result<Vec<(String, String)>> {
+    const KEPT: [&str; 3] = ["Requested-by", "Signed-off-by", "Co-authored-by"];
+    let range = format!("{base}..{head}");
+    let log = repo
+        .git()
+        .call(["log", "-z", "--reverse", "--format=%an <%ae>%n%B"])
+        .args(["--end-of-options", &range, "--"])
+        .run(cancel)
+        .await?;
+    let (name, mail) = identity(role);
+    let own = format!("{name} <{mail}>");
+    let mut kept: Vec<(String, String)> = Vec::new();
+    for entry in log.fields() {
+        let text = String::from_utf8_lossy(entry);
+        let mut lines = text.lines();
+        let author = lines.next().map(|who| ("Co-authored-by", who));
+        let said = lines.filter_map(|line| line.split_once(": "));
+        for (key, value) in author.into_iter().chain(said) {
+            let one = (key.to_owned(), value.trim().to_owned());
+            let own = key == "Co-authored-by" && one.1 == own;
+            if KEPT.contains(&key) && !own && !kept.contains(&one) {
+                kept.push(one);
             }
         }
-        people.remove(0);
-        Ok(people)
     }
+    // Together by kind, in the order of the kinds.
+    kept.sort_by_key(|(key, _)| KEPT.iter().position(|kind| kind == key));
+    Ok(kept)
 }
 
 /// The files in which two commits do not merge.

@@ -62,6 +62,11 @@ impl Answer {
         self
     }
 
+    /// Whether these letters are in the forge's reason, or in one of its details.
+    pub(crate) fn says(&self, letters: &str) -> bool {
+        String::from_utf8_lossy(&self.body).contains(letters)
+    }
+
     /// The answer as an error, in the forge's words.
     pub(crate) fn refusal(&self) -> Error {
         let said = self.said();

@@ -33,6 +33,8 @@ pub(super) fn in_words(status: u16, said: &str) -> MergeBlock {
         401 => MergeBlock::LoggedOut,
         403 | 429 if has(&["rate limit"]) => MergeBlock::RateLimited,
         429 => MergeBlock::RateLimited,
+        _ if has(&["merge queue"]) => MergeBlock::Queued,
+        _ if has(&["draft"]) => MergeBlock::Draft,
         _ if has(&[
             "merges are not allowed",
             "merge method",
@@ -107,6 +109,12 @@ mod tests {
                 "You have exceeded a secondary rate limit.",
                 MergeBlock::RateLimited,
             ),
+            (
+                405,
+                "Repository rule violations found\n\nChanges must be made through the merge queue",
+                MergeBlock::Queued,
+            ),
+            (405, "Pull Request is still a draft", MergeBlock::Draft),
             (401, "Bad credentials", MergeBlock::LoggedOut),
             (
                 403,

@@ -2,8 +2,10 @@
 //! when an answer was lost, so that a repeat never does a thing twice. All of it is said
 //! in the words of GitHub's REST interface; for the others see `dialect`.
 
+mod around;
 mod look;
 mod merge;
+mod queue;
 
 use std::{path::Path, sync::Arc};
 
@@ -193,7 +195,11 @@ impl GitHubForge {
                     branch: new.branch.clone(),
                 });
             }
-            let answer = self.post_pull(new, cancel).await?;
+            let mut answer = self.post_pull(new, new.draft, cancel).await?;
+            if answer.status == 422 && answer.says("raft") {
+                // This repository has no drafts.
+                answer = self.post_pull(new, false, cancel).await?;
+            }
             // 422: somebody opened it between our look and our word.
             if answer.is_unclear() || (answer.status == 422 && attempt == 0) {
                 jitter(attempt, cancel).await?;
@@ -205,8 +211,14 @@ impl GitHubForge {
         Err(self.outpaced(new.branch.as_str()))
     }
 
-    async fn post_pull(&self, new: &NewPull, cancel: &CancellationToken) -> Result<Answer> {
+    async fn post_pull(
+        &self,
+        new: &NewPull,
+        draft: bool,
+        cancel: &CancellationToken,
+    ) -> Result<Answer> {
         let body = json!({
+            "draft": draft && matches!(self.way, Way::Gh),
             "title": new.title,
             "body": new.body,
             "head": new.branch,
@@ -290,24 +302,18 @@ impl GitHubForge {
             if let Some(said) = there.into_iter().find(mine) {
                 return Ok(said);
             }
-            let body = wire::marked(&comment.author, &comment.body, &comment.key);
-            let lines = format!("pulls/{}/comments", number.0);
-            let (path, body) = match (&comment.place, to) {
-                (None, None) => (self.notes(number), json!({ "body": body })),
-                (_, Some(to)) => (lines, json!({ "body": body, "in_reply_to": to })),
-                (Some(place), None) => {
-                    let head = self.one(number, cancel).await?.0.head;
-                    let body = json!({
-                        "body": body,
-                        "commit_id": head,
-                        "path": place.path,
-                        "line": place.line,
-                        "side": "RIGHT",
-                    });
-                    (lines, body)
-                }
-            };
-            let answer = self.send("POST", path, body, cancel).await?;
+            let mut answer = self.say_once(number, to, comment, cancel).await?;
+            // A line that the change does not show takes no comment of its own.
+            if answer.status == 422
+                && let Some(place) = &comment.place
+            {
+                let named = NewComment {
+                    body: format!("`{}:{}`: {}", place.path, place.line, comment.body),
+                    place: None,
+                    ..comment.clone()
+                };
+                answer = self.say_once(number, None, &named, cancel).await?;
+            }
             if answer.status == 404 {
                 return Err(Error::NoPull { number });
             }
@@ -318,6 +324,33 @@ impl GitHubForge {
             jitter(attempt, cancel).await?;
         }
         Err(self.outpaced(&number.to_string()))
+    }
+
+    async fn say_once(
+        &self,
+        number: PrNumber,
+        to: Option<u64>,
+        comment: &NewComment,
+        cancel: &CancellationToken,
+    ) -> Result<Answer> {
+        let body = wire::marked(&comment.author, &comment.body, &comment.key);
+        let lines = format!("pulls/{}/comments", number.0);
+        let (path, body) = match (&comment.place, to) {
+            (None, None) => (self.notes(number), json!({ "body": body })),
+            (_, Some(to)) => (lines, json!({ "body": body, "in_reply_to": to })),
+            (Some(place), None) => {
+                let head = self.one(number, cancel).await?.0.head;
+                let body = json!({
+                    "body": body,
+                    "commit_id": head,
+                    "path": place.path,
+                    "line": place.line,
+                    "side": "RIGHT",
+                });
+                (lines, body)
+            }
+        };
+        self.send("POST", path, body, cancel).await
     }
 
     pub(crate) fn outpaced(&self, name: &str) -> Error {

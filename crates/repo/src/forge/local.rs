@@ -11,7 +11,7 @@ use butler_protocol::{BranchName, CommitSha, PrNumber};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Check, Comment, Edit, MergeAgain, NewComment, NewPull, PullNow, PullRequest, PullState,
+    Check, Comment, Edit, Merge, NewComment, NewPull, PullNow, PullRequest, PullState, Reviewers,
     store::{self, Kept, Stored},
 };
 use crate::{
@@ -136,6 +136,8 @@ impl LocalForge {
                     .unwrap_or_else(|| self.repo.default_branch().clone()),
                 state: PullState::Open,
                 url: None,
+                // A bare remote shows nobody a draft.
+                draft: false,
                 comments: Vec::new(),
             },
         }
@@ -312,11 +314,44 @@ impl LocalForge {
 
     pub(crate) async fn merge_again(
         &self,
-        again: &MergeAgain,
+        wanted: &Merge,
         cancel: &CancellationToken,
     ) -> Result<()> {
-        let merged = self.merge(again.number, &again.head, cancel).await;
-        merged.map(drop)
+        self.merge(wanted, cancel).await.map(drop)
+    }
+
+    #[expect(clippy::unused_async, reason = "the other kind asks")]
+    pub(crate) async fn ready(&self, _number: PrNumber, _cancel: &CancellationToken) -> Result<()> {
+        Ok(())
+    }
+
+    #[expect(clippy::unused_async, reason = "the other kind asks")]
+    pub(crate) async fn label(
+        &self,
+        _number: PrNumber,
+        _labels: &[String],
+        _cancel: &CancellationToken,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    #[expect(clippy::unused_async, reason = "the other kind asks")]
+    pub(crate) async fn owners(
+        &self,
+        _files: &[String],
+        _cancel: &CancellationToken,
+    ) -> Result<Reviewers> {
+        Ok(Reviewers::default())
+    }
+
+    #[expect(clippy::unused_async, reason = "the other kind asks")]
+    pub(crate) async fn ask_reviews(
+        &self,
+        _number: PrNumber,
+        _reviewers: &Reviewers,
+        _cancel: &CancellationToken,
+    ) -> Result<()> {
+        Ok(())
     }
 
     pub(crate) async fn close(

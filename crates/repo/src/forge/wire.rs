@@ -26,6 +26,7 @@ pub(super) fn pull(json: &Value) -> Option<PullRequest> {
         base: BranchName::new(text(&json["base"]["ref"])?),
         state,
         url: text(&json["html_url"]),
+        draft: json["draft"] == Value::Bool(true),
         comments: Vec::new(),
     })
 }

@@ -285,7 +285,10 @@ impl Repo {
             .await?;
         fault("repo.after-files");
         if let Some(branch) = entry.for_branch() {
-            self.wake(&branch, &entry, writer, cancel).await?;
+            match self.sleeping(&branch) {
+                Some(_) => self.wake(&branch, &entry, writer, cancel).await?,
+                None => self.put_back_work(&branch, &git, writer, cancel).await?,
+            }
         }
         fault("repo.before-unlock");
         entry.set_made()?;

@@ -41,7 +41,7 @@ impl Repo {
         }
         self.forget_sleep(&short).await;
         self.unstack(&short, cancel).await?;
-        Ok(())
+        self.forget_work(&short, cancel).await
     }
 
     /// Saves and removes one worktree of ours.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use butler_protocol::Role;
-use butler_repo::{DiffOf, Forge, Repo};
+use butler_repo::{DiffOf, Forge, Merge, Repo};
 use butler_testkit::{ScratchRepo, git};
 
 use crate::support::*;
@@ -75,7 +75,10 @@ async fn recorded() {
         .unwrap()
         .join("codebutler-recorded");
     fs::copy(notes, Path::new(&root).join("inside")).unwrap();
-    forge.merge(opened.number, &head, &go()).await.unwrap();
+    forge
+        .merge(&Merge::of(opened.number, &head), &go())
+        .await
+        .unwrap();
     repo.remove(&thread(1), &go()).await.unwrap();
 }
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use butler_protocol::{FAULT_VARIABLE, FaultPoint, Role, on_fault};
-use butler_repo::{Forge, ForgeHosts, Repo};
+use butler_repo::{Forge, ForgeHosts, Merge, Repo};
 use butler_testkit::{GitHub, ScratchRepo};
 
 use crate::{forge_suite::remark, support::*};
@@ -104,7 +104,7 @@ async fn victim() {
     }
     let opened = forge.find(&branch, &go()).await.unwrap().unwrap();
     forge
-        .merge(opened.number, &opened.head, &go())
+        .merge(&Merge::of(opened.number, &opened.head), &go())
         .await
         .unwrap();
     repo.remove(&thread(1), &go()).await.unwrap();

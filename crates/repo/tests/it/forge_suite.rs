@@ -1,7 +1,10 @@
 //! What every forge promises, each step twice.
 
 use butler_protocol::{CommitSha, PrNumber, PullEvent, Reviewed, Role};
-use butler_repo::{Author, Edit, Error, Forge, NewComment, Place, PullState, Repo, Worktree, news};
+use butler_repo::{
+    Author, Edit, Error, Forge, Merge, NewComment, Place, PullState, Repo, Reviewers, Worktree,
+    news,
+};
 use butler_testkit::{GitHub, PersonComment, ScratchRepo, git};
 
 use crate::support::*;
@@ -50,6 +53,9 @@ pub(crate) async fn life(scratch: &ScratchRepo, forge: &Forge, worktree: &Worktr
             ("Add a greeting", "Better words.")
         );
     }
+    for _ in 0..2 {
+        around(forge, number).await;
+    }
     let line = Place {
         path: "hello.txt".into(),
         line: 1,
@@ -95,6 +101,19 @@ pub(crate) async fn life(scratch: &ScratchRepo, forge: &Forge, worktree: &Worktr
     assert!(matches!(missing, Err(Error::NoPull { .. })), "{missing:?}");
 }
 
+/// What stands around it; a forge that has none of it takes the word all the same.
+async fn around(forge: &Forge, number: PrNumber) {
+    forge.ready(number, &go()).await.unwrap();
+    assert!(!forge.view(number, &go()).await.unwrap().draft);
+    let labels = ["codebutler".to_owned()];
+    forge.label(number, &labels, &go()).await.unwrap();
+    let reviewers = Reviewers {
+        people: vec!["ana".into(), "nobody-at-all".into()],
+        teams: vec!["core".into()],
+    };
+    forge.ask_reviews(number, &reviewers, &go()).await.unwrap();
+}
+
 async fn merge(
     scratch: &ScratchRepo,
     forge: &Forge,
@@ -103,12 +122,15 @@ async fn merge(
     merges: &str,
 ) {
     let wrong = CommitSha::new("1".repeat(40));
-    let moved = forge.merge(number, &wrong, &go()).await;
+    let moved = forge.merge(&Merge::of(number, &wrong), &go()).await;
     assert!(matches!(moved, Err(Error::HeadMoved { .. })), "{moved:?}");
     assert!(scratch.remote_file("main", "hello.txt").is_none());
     scratch.push_to_main("meanwhile.txt", "meanwhile");
-    let first = forge.merge(number, head, &go()).await.unwrap();
-    assert_eq!(forge.merge(number, head, &go()).await.unwrap(), first);
+    let first = forge.merge(&Merge::of(number, head), &go()).await.unwrap();
+    assert_eq!(
+        forge.merge(&Merge::of(number, head), &go()).await.unwrap(),
+        first
+    );
     assert_eq!(scratch.remote_git(&["rev-parse", "main"]), first.as_str());
     assert_eq!(
         scratch.remote_file("main", "hello.txt").as_deref(),
@@ -140,7 +162,9 @@ pub(crate) async fn refusals(scratch: &ScratchRepo, forge: &Forge, worktree: &Wo
     let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
     scratch.push_to_main("README.md", "theirs\n");
     let before = scratch.remote_git(&["rev-parse", "main"]);
-    let outcome = forge.merge(opened.number, &opened.head, &go()).await;
+    let outcome = forge
+        .merge(&Merge::of(opened.number, &opened.head), &go())
+        .await;
     assert!(
         matches!(outcome, Err(Error::Conflict { .. })),
         "{outcome:?}"
@@ -150,7 +174,9 @@ pub(crate) async fn refusals(scratch: &ScratchRepo, forge: &Forge, worktree: &Wo
         let closed = forge.close(opened.number, &go()).await.unwrap();
         assert_eq!(closed.state, PullState::Closed);
     }
-    let outcome = forge.merge(opened.number, &opened.head, &go()).await;
+    let outcome = forge
+        .merge(&Merge::of(opened.number, &opened.head), &go())
+        .await;
     assert!(matches!(outcome, Err(Error::NotOpen { .. })), "{outcome:?}");
     assert!(
         scratch
@@ -206,7 +232,7 @@ pub(crate) async fn lost_answers(stage: &Stage<'_>, (opens, merges): ((&str, &st
     );
     github.lose_answers(1);
     let merged = forge
-        .merge(opened.number, &opened.head, &go())
+        .merge(&Merge::of(opened.number, &opened.head), &go())
         .await
         .unwrap();
     assert_eq!(scratch.remote_git(&["rev-parse", "main"]), merged.as_str());
@@ -416,7 +442,7 @@ async fn a_remote_that_forbids_deletion_is_merged_into_all_the_same() {
     );
     let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
     forge
-        .merge(opened.number, &opened.head, &go())
+        .merge(&Merge::of(opened.number, &opened.head), &go())
         .await
         .unwrap();
     assert_eq!(scratch.remote_file("main", "a.txt").as_deref(), Some("a"));

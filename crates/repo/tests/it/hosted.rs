@@ -186,7 +186,9 @@ async fn every_no_has_a_name() {
         let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
         for (why, block) in table {
             hosted.refuse_merges(Some((405, why)));
-            let no = forge.merge(opened.number, &opened.head, &go()).await;
+            let no = forge
+                .merge(&butler_repo::Merge::of(opened.number, &opened.head), &go())
+                .await;
             assert_eq!(block_of(&no.unwrap_err()).0, block, "{flavour:?}: {why}");
         }
         hosted.refuse_all(Some((429, "Retry later")));

@@ -4,7 +4,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use butler_protocol::Role;
-use butler_repo::{DiffOf, Error, Forge, Git, Repo, Worktree};
+use butler_repo::{DiffOf, Error, Forge, Git, Merge, Repo, Worktree};
 use butler_testkit::{ScratchRepo, git};
 
 use crate::support::*;
@@ -184,7 +184,10 @@ async fn none_of_its_commands_run() {
     repo.review_checkout(&thread(1), &head, &go())
         .await
         .unwrap();
-    forge.merge(pull.number, &head, &go()).await.unwrap();
+    forge
+        .merge(&Merge::of(pull.number, &head), &go())
+        .await
+        .unwrap();
     trap.check("pull request");
     repo.remove(&thread(1), &go()).await.unwrap();
     trap.check("remove");

@@ -4,7 +4,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 
 use butler_protocol::Role;
-use butler_repo::{Error, Forge, OneFile, Repo};
+use butler_repo::{Error, Forge, Merge, OneFile, Repo};
 use butler_testkit::{ScratchRepo, git};
 
 use crate::support::*;
@@ -25,7 +25,7 @@ async fn knowledge_has_a_branch_and_pull_request_of_its_own() {
     let forge = Forge::local(&repo).unwrap();
     let opened = forge.create(&pull(&hidden.branch), &go()).await.unwrap();
     forge
-        .merge(opened.number, &opened.head, &go())
+        .merge(&Merge::of(opened.number, &opened.head), &go())
         .await
         .unwrap();
     assert!(

@@ -1,6 +1,6 @@
 //! After a squash git says "not merged"; we say how we know that it is.
 
-use butler_repo::{Forge, Merged};
+use butler_repo::{Forge, Merge, Merged};
 use butler_testkit::{ScratchRepo, git};
 
 use crate::support::*;
@@ -20,7 +20,10 @@ async fn a_squashed_branch_is_recognised_and_later_work_is_not_lost() {
         repo.merged(&head, Some(&opened), &go()).await.unwrap(),
         None
     );
-    forge.merge(opened.number, &head, &go()).await.unwrap();
+    forge
+        .merge(&Merge::of(opened.number, &head), &go())
+        .await
+        .unwrap();
     let merged = forge.view(opened.number, &go()).await.unwrap();
     assert_eq!(
         repo.merged(&head, Some(&merged), &go()).await.unwrap(),
@@ -71,7 +74,10 @@ async fn what_a_merge_changed_is_known_without_its_branch() {
     let head = worktree.head().await.unwrap();
     let forge = Forge::local(&repo).unwrap();
     let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
-    let merged = forge.merge(opened.number, &head, &go()).await.unwrap();
+    let merged = forge
+        .merge(&Merge::of(opened.number, &head), &go())
+        .await
+        .unwrap();
     repo.remove(&thread(1), &go()).await.unwrap();
     let expected = ["a.txt", "dir/b c.txt"].map(std::path::PathBuf::from);
     assert_eq!(repo.files_of(&merged, &go()).await.unwrap(), expected);

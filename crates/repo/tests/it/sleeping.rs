@@ -3,7 +3,7 @@
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use butler_protocol::{FAULT_VARIABLE, Role, on_fault};
-use butler_repo::{Error, Forge, Repo, Worktree};
+use butler_repo::{Error, Forge, Merge, Repo, Worktree};
 use butler_testkit::{ScratchRepo, git};
 
 use crate::{crashes::die, support::*};
@@ -199,7 +199,10 @@ async fn after_a_squash_merge_nothing_is_saved_needlessly() {
     deliver(&worktree, "a.txt", "2\n").await;
     let head = worktree.head().await.unwrap();
     let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
-    forge.merge(opened.number, &head, &go()).await.unwrap();
+    forge
+        .merge(&Merge::of(opened.number, &head), &go())
+        .await
+        .unwrap();
     repo.remove(&thread(1), &go()).await.unwrap();
     assert!(!worktree.path.exists());
     let saved = |n: u32| {
@@ -245,4 +248,51 @@ async fn the_story_so_far_is_kept_and_told_again_when_it_went_on() {
         .await
         .unwrap();
     assert_eq!(told().as_deref(), Some("begun and ended\n"));
+}
+
+/// What no commit holds is kept beside the branch whenever the work rests: a folder that
+/// somebody deleted comes back with it, and none of it is on the branch.
+#[tokio::test]
+async fn work_that_was_kept_survives_its_folder() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
+    let keep = async |worktree: &Worktree| worktree.keep_work(Role::Coder, &go()).await.unwrap();
+    let kept = || git(scratch.root(), &["for-each-ref", "refs/codebutler/work"]);
+    keep(&worktree).await;
+    assert_eq!(kept(), "", "nothing was written yet");
+    write(&worktree, "README.md", "changed\n");
+    write(&worktree, "new/file.txt", "new\n");
+    write(&worktree, ".gitignore", "*.tmp\n");
+    write(&worktree, "moment.tmp", "x\n");
+    let head = worktree.head().await.unwrap();
+    let said = git(&worktree.path, &["status", "--porcelain"]);
+    keep(&worktree).await;
+    let first = kept();
+    keep(&worktree).await;
+    assert_eq!(kept(), first, "the same is kept once");
+    std::fs::remove_dir_all(&worktree.path).unwrap();
+    let back = repo.find(&thread(1)).await.unwrap().unwrap();
+    assert_eq!(back.head().await.unwrap(), head, "the branch is as it was");
+    assert_eq!(git(&back.path, &["status", "--porcelain"]), said);
+    assert_eq!(read(&back, "new/file.txt"), "new\n");
+    assert!(!back.path.join("moment.tmp").exists());
+    // Once it is committed, nothing needs to be kept; what is deleted later stays deleted.
+    commit(&back, "all of it").await;
+    back.push(&go()).await.unwrap();
+    keep(&back).await;
+    assert_eq!(kept(), "");
+    std::fs::remove_file(back.path.join("new/file.txt")).unwrap();
+    keep(&back).await;
+    std::fs::remove_dir_all(&back.path).unwrap();
+    let back = repo.find(&thread(1)).await.unwrap().unwrap();
+    assert!(!back.path.join("new/file.txt").exists());
+    // A branch that has moved since is not covered with older files.
+    commit(&back, "moved").await;
+    back.push(&go()).await.unwrap();
+    std::fs::remove_dir_all(&back.path).unwrap();
+    let back = repo.find(&thread(1)).await.unwrap().unwrap();
+    assert_eq!(git(&back.path, &["status", "--porcelain"]), "");
+    repo.remove(&thread(1), &go()).await.unwrap();
+    assert_eq!(kept(), "");
 }

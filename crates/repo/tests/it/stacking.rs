@@ -47,7 +47,10 @@ pub(crate) async fn life(scratch: &ScratchRepo, forge: &Forge, repo: &Repo) {
         "{diff}"
     );
     for _ in 0..2 {
-        forge.merge(first.number, &first.head, &go()).await.unwrap();
+        forge
+            .merge(&butler_repo::Merge::of(first.number, &first.head), &go())
+            .await
+            .unwrap();
     }
     let now = forge.view(second.number, &go()).await.unwrap();
     assert_eq!((now.base.as_str(), &now.state), ("main", &PullState::Open));
@@ -55,7 +58,10 @@ pub(crate) async fn life(scratch: &ScratchRepo, forge: &Forge, repo: &Repo) {
     let head = above.unstack(&go()).await.unwrap();
     assert_ne!(head, second.head);
     assert_eq!(tree_of(repo.git(), head.as_str()).await.unwrap(), reviewed);
-    forge.merge(second.number, &head, &go()).await.unwrap();
+    forge
+        .merge(&butler_repo::Merge::of(second.number, &head), &go())
+        .await
+        .unwrap();
     let text = scratch.remote_file("main", "list.txt").unwrap();
     assert_eq!(
         text,
@@ -92,7 +98,10 @@ async fn a_stacked_branch_counts_only_its_own_work_until_and_after_it_moves() {
     scratch.push_to_main("meanwhile.txt", "meanwhile");
     let forge = Forge::local(&repo).unwrap();
     let first = forge.create(&pull(&below.branch), &go()).await.unwrap();
-    forge.merge(first.number, &first.head, &go()).await.unwrap();
+    forge
+        .merge(&butler_repo::Merge::of(first.number, &first.head), &go())
+        .await
+        .unwrap();
     let moved = above.unstack(&go()).await.unwrap();
     assert_eq!(above.stacked(&go()).await.unwrap(), None);
     let diff = above.diff(DiffOf::Thread, &go()).await.unwrap();
@@ -120,7 +129,10 @@ async fn a_conflict_of_a_stacked_branch_is_only_about_what_it_did_itself() {
     deliver(&above, "other.txt", "ours\n").await;
     scratch.push_to_main("other.txt", "theirs\n");
     let first = forge.create(&pull(&below.branch), &go()).await.unwrap();
-    forge.merge(first.number, &first.head, &go()).await.unwrap();
+    forge
+        .merge(&butler_repo::Merge::of(first.number, &first.head), &go())
+        .await
+        .unwrap();
     let refused = above.unstack(&go()).await;
     assert!(
         matches!(refused, Err(butler_repo::Error::Conflict { .. })),

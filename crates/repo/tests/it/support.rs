@@ -59,6 +59,7 @@ pub(crate) fn pull(branch: &BranchName) -> NewPull {
         base: None,
         title: "Add a greeting".into(),
         body: "What it does.".into(),
+        draft: false,
     }
 }
 

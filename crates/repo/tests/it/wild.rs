@@ -49,7 +49,10 @@ async fn work(scratch: &ScratchRepo, root: &Path) -> Worktree {
     let files = diff.lines().filter(|line| line.starts_with("diff --git"));
     assert_eq!(files.count(), 1, "nothing but the change: {diff}");
     let merged = forge
-        .merge(opened.number, &opened.head, &cancel)
+        .merge(
+            &butler_repo::Merge::of(opened.number, &opened.head),
+            &cancel,
+        )
         .await
         .unwrap();
     repo.remove(&thread(1), &cancel).await.unwrap();

@@ -22,6 +22,7 @@ use crate::{
         slots::Slot,
         tool_session::{self, ToolSession},
     },
+    upkeep::work_so_far,
 };
 
 impl Edge for HubEdge {
@@ -218,15 +219,18 @@ impl Worker {
         self.clear_tool_session().await;
     }
 
-    /// What was designed is kept, wherever the work on it ends.
+    /// What was designed or built is kept, wherever the work on it ends.
     pub(super) async fn clear_tool_session(&mut self) {
-        if self
-            .close_tools()
-            .await
-            .is_some_and(|tools| tools.keeps_designs)
-        {
-            let (context, cancel) = (self.edge.context.clone(), self.edge.process.clone());
+        let Some(tools) = self.close_tools().await else {
+            return;
+        };
+        let (context, cancel) = (self.edge.context.clone(), self.edge.process.clone());
+        if tools.keeps_designs {
             self.start(designs::keep(context, cancel));
+        } else if tools.builds() {
+            // Its lock goes first.
+            drop(tools);
+            self.start(work_so_far::keep(context, cancel));
         }
     }
 

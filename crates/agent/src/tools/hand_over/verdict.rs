@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::Input;
 use crate::{
     decide::review::{self, Depth, FormChecks},
-    tell::{change, render},
+    tell::{change, forge_text, render},
     thread::context::ThreadContext,
     tools::{failed, github::pull},
     upkeep::overlap,
@@ -418,7 +418,9 @@ async fn at_their_lines(
         };
         let comment = NewComment {
             author: Author::Role(context.role()),
-            body: context.agent.clean(&render::finding(finding)),
+            body: context
+                .agent
+                .clean(&forge_text::quiet(&render::finding(finding))),
             place: Some(place),
             key: format!(
                 "finding-{}-{}-{}",

@@ -9,7 +9,7 @@ use butler_config::{FOLDER, Settings};
 use butler_journal::ThreadDir;
 use butler_protocol::{Choice, PrNumber, Receipt, Record, Role};
 use butler_repo::{
-    Author, Check, CheckState, Error, Forge, PullRequest, PullState, Repo, short_of,
+    Author, Check, CheckState, Error, Forge, PullRequest, PullState, Repo, short_of, without_marks,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -154,8 +154,9 @@ fn show(
     if let Some(url) = &pull.url {
         ui.line(url)?;
     }
-    if !pull.body.trim().is_empty() {
-        ui.line(format_args!("\n{}", pull.body.trim()))?;
+    let body = without_marks(&pull.body);
+    if !body.is_empty() {
+        ui.line(format_args!("\n{body}"))?;
     }
     ui.line("")?;
     for check in checks {

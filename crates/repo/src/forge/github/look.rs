@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     super::{
         CheckState, PullState,
+        answer::Answer,
         gh::Request,
         gitea, gitlab,
         news::{CheckNow, PullNow, why},
@@ -121,33 +122,10 @@ impl GitHubForge {
             "query($owner: String!, $name: String!) {{ \
              repository(owner: $owner, name: $name) {{ {about}{pulls} }} }}"
         );
-        let request = Request {
-            method: "POST",
-            path: "/graphql".to_owned(),
-            body: Some(json!({"query": query, "variables": {
-                "owner": self.address.owner, "name": self.address.name}})),
-            accept: None,
-        };
+        let variables = json!({"owner": self.address.owner, "name": self.address.name});
         // It changes nothing, whatever its method says.
-        let answer = self.plain(request, cancel).await?;
-        let json = answer.json()?;
-        let repo = &json["data"]["repository"];
-        if repo.is_object() {
-            return Ok(repo.clone());
-        }
-        let error = &json["errors"][0];
-        let said = error["message"]
-            .as_str()
-            .unwrap_or("no reason given")
-            .to_owned();
-        let limited = error["type"] == "RATE_LIMITED" || error["type"] == "RATE_LIMIT";
-        if limited {
-            return Err(answer.blocked(MergeBlock::RateLimited, String::new()));
-        }
-        Err(Error::Refused {
-            name: "the pull requests".to_owned(),
-            reason: said,
-        })
+        let answer = self.plain(graph(&query, &variables), cancel).await?;
+        Ok(data(&answer)?["repository"].clone())
     }
 
     /// Says how our own checks of a commit went. Whoever may not say so is not heard.
@@ -211,6 +189,35 @@ impl GitHubForge {
             _ => Ok(String::new()),
         }
     }
+}
+
+/// A request to the GraphQL interface.
+pub(super) fn graph(query: &str, variables: &Value) -> Request<'static> {
+    Request {
+        method: "POST",
+        path: "/graphql".to_owned(),
+        body: Some(json!({"query": query, "variables": variables})),
+        accept: None,
+    }
+}
+
+/// What it gave, if it gave everything that was asked for.
+pub(super) fn data(answer: &Answer) -> Result<Value> {
+    let json = answer.json()?;
+    let data = &json["data"];
+    let fields = data.as_object().into_iter().flatten();
+    if fields.clone().next().is_some() && fields.clone().all(|(_, field)| !field.is_null()) {
+        return Ok(data.clone());
+    }
+    let error = &json["errors"][0];
+    if error["type"] == "RATE_LIMITED" || error["type"] == "RATE_LIMIT" {
+        return Err(answer.blocked(MergeBlock::RateLimited, String::new()));
+    }
+    let said = error["message"].as_str().unwrap_or("no reason given");
+    Err(Error::Refused {
+        name: "the pull requests".to_owned(),
+        reason: said.to_owned(),
+    })
 }
 
 fn alias(number: PrNumber) -> String {

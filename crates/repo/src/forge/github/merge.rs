@@ -1,23 +1,28 @@
 //! Squash merges on a hosted forge: only at the head that was agreed to, and the branch
 //! goes afterwards.
 
-use butler_protocol::{BranchName, CommitSha, MergeBlock, PrNumber};
+use butler_protocol::{BranchName, CommitSha, MergeBlock, Role};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    super::{Edit, MergeAgain, PullRequest, PullState, answer::Answer, gh::Request, wire},
+    super::{Edit, Merge, PullRequest, PullState, answer::Answer, gh::Request, wire},
     ATTEMPTS, GitHubForge,
+    queue::Rules,
 };
-use crate::{Error, Result, refs::push::jitter};
+use crate::{
+    Error, Result,
+    commits::{commit::with_trailers, squash},
+    refs::push::jitter,
+};
 
 impl GitHubForge {
     pub(crate) async fn merge(
         &self,
-        number: PrNumber,
-        head: &CommitSha,
+        wanted: &Merge,
         cancel: &CancellationToken,
     ) -> Result<CommitSha> {
+        let (number, head) = (wanted.number, &wanted.head);
         for attempt in 0..ATTEMPTS {
             let (pull, json) = self.one(number, cancel).await?;
             match &pull.state {
@@ -48,13 +53,10 @@ impl GitHubForge {
             if json["mergeable"] == Value::Bool(false) {
                 return Err(self.conflict(&pull, cancel).await?);
             }
-            let again = MergeAgain {
-                number,
-                head: pull.head.clone(),
-                title: pull.title.clone(),
-                body: pull.body.clone(),
-            };
-            let answer = self.put_merge(&again, cancel).await?;
+            if self.by_the_rules(wanted, cancel).await? == Rules::Merged {
+                continue;
+            }
+            let answer = self.put_merge(wanted, Some(&pull), cancel).await?;
             if answer.status == 200 {
                 continue;
             }
@@ -82,16 +84,19 @@ impl GitHubForge {
         Err(self.outpaced(&number.to_string()))
     }
 
-    /// One request; a no is an error with a name.
+    /// A no is an error with a name.
     pub(crate) async fn merge_again(
         &self,
-        again: &MergeAgain,
+        wanted: &Merge,
         cancel: &CancellationToken,
     ) -> Result<()> {
-        let answer = self.put_merge(again, cancel).await?;
+        if self.by_the_rules(wanted, cancel).await? == Rules::Merged {
+            return Ok(());
+        }
+        let answer = self.put_merge(wanted, None, cancel).await?;
         match answer.status {
             200 => Ok(()),
-            _ => Err(answer.no_merge(again.number.to_string())),
+            _ => Err(answer.no_merge(wanted.number.to_string())),
         }
     }
 
@@ -100,14 +105,20 @@ impl GitHubForge {
         Ok(there.status != 404)
     }
 
-    async fn put_merge(&self, pull: &MergeAgain, cancel: &CancellationToken) -> Result<Answer> {
+    async fn put_merge(
+        &self,
+        wanted: &Merge,
+        pull: Option<&PullRequest>,
+        cancel: &CancellationToken,
+    ) -> Result<Answer> {
+        let (title, text) = wanted.message(pull);
         let body = json!({
-            "sha": pull.head,
+            "sha": wanted.head,
             "merge_method": "squash",
-            "commit_title": format!("{} ({})", pull.title.trim(), pull.number),
-            "commit_message": pull.body.trim(),
+            "commit_title": title,
+            "commit_message": self.with_trailers(&title, &text, &wanted.head, cancel).await,
         });
-        let path = format!("pulls/{}/merge", pull.number.0);
+        let path = format!("pulls/{}/merge", wanted.number.0);
         self.send("PUT", path, body, cancel).await
     }
 
@@ -125,6 +136,25 @@ impl GitHubForge {
             self.edit(pull.number, &edit, cancel).await?;
         }
         Ok(())
+    }
+
+    /// What the commits say of who asked, signed off and helped goes into the squash.
+    async fn with_trailers(
+        &self,
+        title: &str,
+        text: &str,
+        head: &CommitSha,
+        cancel: &CancellationToken,
+    ) -> String {
+        let base = self.repo.default_ref();
+        let kept = squash::trailers_of(&self.repo, (&base, head), Role::Lead, cancel).await;
+        let kept = kept.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the trailers of the commits are not in the squash");
+            Vec::new()
+        });
+        let whole = with_trailers(&format!("{title}\n\n{text}"), &kept);
+        let rest = whole.strip_prefix(title).unwrap_or_default();
+        rest.trim().to_owned()
     }
 
     /// Deletes a merged branch, unless somebody has pushed to it since.

@@ -1,12 +1,12 @@
 //! Merging by real git: a squash commit, pushed together with the pull request's
 //! new state and the deletion of its branch, all or none.
 
-use butler_protocol::{CommitSha, PrNumber, Role, fault};
+use butler_protocol::{CommitSha, Role, fault};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
-        Edit, PullRequest, PullState,
+        Edit, Merge, PullRequest, PullState,
         store::{self, Kept},
     },
     ATTEMPTS, LocalForge,
@@ -20,10 +20,10 @@ use crate::{
 impl LocalForge {
     pub(crate) async fn merge(
         &self,
-        number: PrNumber,
-        head: &CommitSha,
+        wanted: &Merge,
         cancel: &CancellationToken,
     ) -> Result<CommitSha> {
+        let (number, head) = (wanted.number, &wanted.head);
         let mut delete = true;
         for attempt in 0..ATTEMPTS {
             store::refresh(&self.repo, cancel).await?;
@@ -54,7 +54,10 @@ impl LocalForge {
                 }
                 PullState::Open => {}
             }
-            match self.squash_once(&kept, &pull, delete, cancel).await {
+            match self
+                .squash_once(&kept, (&pull, wanted), delete, cancel)
+                .await
+            {
                 Ok((commit, Pushed::Done)) => {
                     self.retarget(&pull, cancel).await?;
                     return Ok(commit);
@@ -74,7 +77,7 @@ impl LocalForge {
     async fn squash_once(
         &self,
         kept: &Kept,
-        pull: &PullRequest,
+        (pull, wanted): (&PullRequest, &Merge),
         delete: bool,
         cancel: &CancellationToken,
     ) -> Result<(CommitSha, Pushed)> {
@@ -87,6 +90,7 @@ impl LocalForge {
             repo: &self.repo,
             base: &base,
             pull,
+            message: wanted.message(Some(pull)),
             role: Role::Lead,
         };
         let commit = squash.write(cancel).await?;

@@ -1,0 +1,160 @@
+//! What stands around a pull request on GitHub: whether it is a draft, its labels, and
+//! who is asked to review it. Other forges are left without.
+
+use std::collections::BTreeSet;
+
+use butler_protocol::PrNumber;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    super::{Reviewers, owners},
+    ATTEMPTS, GitHubForge, Way,
+    look::{data, graph},
+};
+use crate::{Error, Result, refs::push::jitter};
+
+const READY: &str = "mutation($id: ID!) { markPullRequestReadyForReview(input: \
+    {pullRequestId: $id}) { pullRequest { isDraft } } }";
+
+impl GitHubForge {
+    pub(crate) async fn ready(&self, number: PrNumber, cancel: &CancellationToken) -> Result<()> {
+        if !matches!(self.way, Way::Gh) {
+            return Ok(());
+        }
+        for attempt in 0..ATTEMPTS {
+            let (pull, json) = self.one(number, cancel).await?;
+            if !pull.draft {
+                return Ok(());
+            }
+            let variables = json!({ "id": json["node_id"] });
+            let answer = self.ask(graph(READY, &variables), cancel).await?;
+            if !answer.is_unclear() {
+                return data(&answer).map(drop);
+            }
+            jitter(attempt, cancel).await?;
+        }
+        Err(self.outpaced(&number.to_string()))
+    }
+
+    pub(crate) async fn label(
+        &self,
+        number: PrNumber,
+        labels: &[String],
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        if !matches!(self.way, Way::Gh) {
+            return Ok(());
+        }
+        for attempt in 0..ATTEMPTS {
+            let path = format!("issues/{}/labels", number.0);
+            let body = json!({ "labels": labels });
+            let answer = self.send("POST", path, body, cancel).await?;
+            if answer.status == 404 {
+                return Err(Error::NoPull { number });
+            }
+            if !answer.is_unclear() {
+                return answer.json().map(drop);
+            }
+            jitter(attempt, cancel).await?;
+        }
+        Err(self.outpaced(&number.to_string()))
+    }
+
+    pub(crate) async fn owners(
+        &self,
+        files: &[String],
+        cancel: &CancellationToken,
+    ) -> Result<Reviewers> {
+        if !matches!(self.way, Way::Gh) {
+            return Ok(Reviewers::default());
+        }
+        // Where GitHub looks, in its order.
+        let places = [".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"];
+        owners::of_files(&self.repo, &places, &self.address.owner, files, cancel).await
+    }
+
+    /// Whom GitHub does not know makes it refuse all of them, so that each is asked for
+    /// alone then.
+    pub(crate) async fn ask_reviews(
+        &self,
+        number: PrNumber,
+        reviewers: &Reviewers,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        if !matches!(self.way, Way::Gh) {
+            return Ok(());
+        }
+        let wanted = self.not_asked_yet(number, reviewers, cancel).await?;
+        if wanted == Reviewers::default() || self.asked(number, &wanted, cancel).await? {
+            return Ok(());
+        }
+        let people = wanted.people.iter().map(|one| Reviewers {
+            people: vec![one.clone()],
+            ..Reviewers::default()
+        });
+        let teams = wanted.teams.iter().map(|one| Reviewers {
+            teams: vec![one.clone()],
+            ..Reviewers::default()
+        });
+        for one in people.chain(teams) {
+            if !self.asked(number, &one, cancel).await? {
+                tracing::info!(?one, %number, "GitHub does not take these as reviewers");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether GitHub took them.
+    async fn asked(
+        &self,
+        number: PrNumber,
+        wanted: &Reviewers,
+        cancel: &CancellationToken,
+    ) -> Result<bool> {
+        for attempt in 0..ATTEMPTS {
+            let path = format!("pulls/{}/requested_reviewers", number.0);
+            let body = json!({"reviewers": wanted.people, "team_reviewers": wanted.teams});
+            let answer = self.send("POST", path, body, cancel).await?;
+            match answer.status {
+                200 | 201 => return Ok(true),
+                // Not one of those who may review here, or it is their own.
+                403 | 404 | 422 if !answer.is_limit() => return Ok(false),
+                _ if answer.is_unclear() => jitter(attempt, cancel).await?,
+                _ => return Err(answer.refusal()),
+            }
+        }
+        Err(self.outpaced(&number.to_string()))
+    }
+
+    /// Without those who were asked, have reviewed, or wrote it.
+    async fn not_asked_yet(
+        &self,
+        number: PrNumber,
+        reviewers: &Reviewers,
+        cancel: &CancellationToken,
+    ) -> Result<Reviewers> {
+        let (_, pull) = self.one(number, cancel).await?;
+        let reviews = format!("pulls/{}/reviews", number.0);
+        let reviews = self.all(&reviews, cancel).await?;
+        let low = |value: &Value| Some(value.as_str()?.to_lowercase());
+        let all = |list: &Value, key: &str| -> BTreeSet<String> {
+            let items = list.as_array().into_iter().flatten();
+            items.filter_map(|item| low(&item[key])).collect()
+        };
+        let mut people = all(&pull["requested_reviewers"], "login");
+        people.extend(low(&pull["user"]["login"]));
+        people.extend(reviews.iter().filter_map(|one| low(&one["user"]["login"])));
+        let teams = all(&pull["requested_teams"], "slug");
+        let left = |wanted: &[String], known: &BTreeSet<String>| {
+            let new = wanted
+                .iter()
+                .filter(|one| !known.contains(&one.to_lowercase()));
+            new.cloned().collect()
+        };
+        Ok(Reviewers {
+            people: left(&reviewers.people, &people),
+            teams: left(&reviewers.teams, &teams),
+        })
+    }
+}
