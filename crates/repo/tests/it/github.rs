@@ -317,8 +317,8 @@ async fn a_squash_keeps_who_asked_and_who_helped() {
     let new = pull(&stage.worktree.branch);
     let opened = stage.forge.create(&new, &go()).await.unwrap();
     let edit = Edit {
-        title: None,
         body: Some(with_block("By hand.", "kept by the team")),
+        ..Edit::default()
     };
     stage.forge.edit(opened.number, &edit, &go()).await.unwrap();
     let wanted = Merge::of(opened.number, &opened.head);
