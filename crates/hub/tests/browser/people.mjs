@@ -58,7 +58,9 @@ try {
   await picture(owner.page, `${SIZE}-people`);
   const row = owner.page.getByRole("row", { name: new RegExp(`gus-${SIZE}`) }).first();
   await row.getByRole("combobox").selectOption({ label: "may ask, approve and merge" });
+  const changed = owner.page.waitForResponse((answer) => answer.request().method() === "POST");
   await row.getByRole("button", { name: "Change" }).click();
+  await changed;
   await go(guest.page, "people");
   await guest.page.getByText("may ask, approve and merge").first().waitFor();
   await go(guest.page, `c/${CHANNEL}/${ROOT}`);

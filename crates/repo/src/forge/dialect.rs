@@ -88,7 +88,7 @@ pub(super) fn good(json: &Value) -> Answer {
 }
 
 /// The items of an answer, or the answer itself when it is a no.
-pub(super) fn items(answer: Answer) -> Result<Vec<Value>> {
+pub(super) fn items(answer: &Answer) -> Result<Vec<Value>> {
     match answer.json()? {
         Value::Array(items) => Ok(items),
         _ => Ok(Vec::new()),

@@ -245,7 +245,7 @@ async fn lines(
             continue;
         }
         let path = format!("{path}/{}/comments", review["id"]);
-        let all = items(http.get(&path, cancel).await?)?;
+        let all = items(&http.get(&path, cancel).await?)?;
         found.extend(all.iter().map(|line| (review.clone(), placed(line))));
     }
     Ok(found)
@@ -299,10 +299,8 @@ async fn say_at(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> 
         return Ok(made);
     }
     let review = &made.json()?["id"];
-    let mut all = items(
-        http.get(&format!("{reviews}/{review}/comments"), cancel)
-            .await?,
-    )?;
+    let path = format!("{reviews}/{review}/comments");
+    let mut all = items(&http.get(&path, cancel).await?)?;
     let said = all.pop().unwrap_or_default();
     Ok(made.with(|_| placed(&said)))
 }

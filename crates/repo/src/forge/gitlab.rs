@@ -352,7 +352,7 @@ async fn permission(http: &Http, login: &str, cancel: &CancellationToken) -> Res
     if !answer.is_good() {
         return Ok(answer);
     }
-    let may = items(answer)?.iter().any(|member| {
+    let may = items(&answer)?.iter().any(|member| {
         let level = member["access_level"].as_u64();
         member["username"] == login && level >= Some(DEVELOPER) && member["state"] == "active"
     });

@@ -222,7 +222,6 @@ const ROWS: &[Row] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stdout, reason = "a failure shows which row it was")]
 async fn a_thread_is_worked_on_in_every_kind_of_repository() {
     for (what, make) in ROWS {
         let scratch = ScratchRepo::new();
