@@ -15,6 +15,7 @@ use butler_protocol::{Idem, MessageTs, ThreadId};
 use butler_repo::{Error, PullState, Worktree};
 use butler_slack::Message;
 use butler_turn::Doing;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -22,12 +23,17 @@ use crate::{
     AgentError,
     agent::Agent,
     listen::buttons,
-    tell::{thread_journal, thread_logs},
+    tell::{
+        thread_journal,
+        thread_logs::{self, RoleLog},
+    },
     thread::worker::attached,
 };
 
 /// Between two rounds at most, and an eighth of the silence that is respected.
 const ROUND: Duration = Duration::from_secs(6 * 60 * 60);
+/// How long what follows a merge or a closing may take.
+const CLOSING: Duration = Duration::from_secs(30);
 /// However little silence is respected, nobody looks more often.
 const LEAST: Duration = Duration::from_millis(250);
 /// Between two rounds at least, when something was due and could not be done.
@@ -235,12 +241,30 @@ async fn look(
 
 /// Whether somebody works in the thread, or the Coder waits in the middle of it.
 async fn in_work(agent: &Agent, thread: &ThreadId) -> Result<bool, AgentError> {
-    let logs = thread_logs::of_thread(agent, thread).await?;
-    Ok(logs.iter().any(|log| match log.fold.doing {
+    Ok(work_goes_on(&thread_logs::of_thread(agent, thread).await?))
+}
+
+fn work_goes_on(logs: &[RoleLog]) -> bool {
+    logs.iter().any(|log| match log.fold.doing {
         None | Some(Doing::Nothing | Doing::Stopped) => false,
         Some(Doing::Working(_)) => true,
         Some(Doing::Waiting(_)) => Duty::Build.is_of(log.role),
-    }))
+    })
+}
+
+/// The same, but what follows a merge, which is nobody's work any more, is waited for.
+async fn still_in_work(agent: &Agent, thread: &ThreadId) -> Result<bool, AgentError> {
+    let until = Instant::now() + CLOSING;
+    loop {
+        let logs = thread_logs::of_thread(agent, thread).await?;
+        if !work_goes_on(&logs) {
+            return Ok(false);
+        }
+        if !thread_logs::is_closed(&logs) || Instant::now() > until {
+            return Ok(true);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 async fn ask(agent: &Agent, thread: &ThreadId, last: &MessageTs) -> Result<(), AgentError> {
@@ -305,7 +329,7 @@ pub(crate) async fn archive(
         agent.poster.say(thread, idem, text, Vec::new()).await?;
         Ok::<_, AgentError>(())
     };
-    if in_work(agent, thread).await? {
+    if still_in_work(agent, thread).await? {
         let text = "Somebody is still at work in this thread. Say `stop` first, then `archive`.";
         return say("busy", text).await;
     }
