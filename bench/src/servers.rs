@@ -132,6 +132,6 @@ pub(crate) fn measure(binary: &Path) -> Result<Report> {
     let started = five.starts()? - before;
     report.bar("servers that were started", started as f64, 0.0, "");
     let ratio = ours.as_secs_f64() / alone.as_secs_f64();
-    report.bar("CPU against a run without", ratio, 1.25, "times");
+    report.bar("CPU against a run without", ratio, 1.25, " times");
     Ok(report)
 }
