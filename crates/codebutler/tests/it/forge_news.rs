@@ -339,7 +339,8 @@ async fn gitlab_is_heard_and_merged_on_like_github() {
     let answers = gitlab.answers(1, id);
     assert_eq!(answers.len(), 1, "{answers:?}");
     assert!(answers[0].starts_with("Greeted. (`"), "{answers:?}");
-    team.press(&root, "merge").await;
+    // The card of the first head is still there, as on GitHub.
+    team.press_card(&root, "One line for ana.", "merge").await;
     team.until(&root, "the end", ended).await;
     let greeting = team.scratch.remote_file("main", "greeting.txt");
     assert_eq!(greeting.as_deref(), Some("hello ana\n"));
