@@ -20,11 +20,15 @@ use crate::table::Report;
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// A command that serves; ended, with all that it started, when dropped.
-struct Serving(Child);
+pub(crate) struct Serving {
+    pub(crate) child: Child,
+    /// As in `127.0.0.1:7878`.
+    pub(crate) address: String,
+}
 
 impl Serving {
     /// Starts it, and waits until it has said its address and come to rest.
-    fn start(binary: &Path, command: &str, root: &Path, home: &Path) -> Result<Self> {
+    pub(crate) fn start(binary: &Path, command: &str, root: &Path, home: &Path) -> Result<Self> {
         let mut child = Command::new(binary)
             .args([command, "--listen", "127.0.0.1:0"])
             .current_dir(root)
@@ -34,13 +38,17 @@ impl Serving {
             .stderr(Stdio::null())
             .spawn()?;
         let out = child.stdout.take().context("no output")?;
-        let serving = Self(child);
+        let mut serving = Self {
+            child,
+            address: String::new(),
+        };
         let mut line = String::new();
         BufReader::new(out).read_line(&mut line)?;
-        ensure!(
-            line.contains("http://"),
-            "`{command}` did not come up: {line}"
-        );
+        let (_, address) = line
+            .split_once("http://")
+            .with_context(|| format!("`{command}` did not come up: {line}"))?;
+        let address = address.split('/').next().unwrap_or_default();
+        serving.address = address.trim().to_owned();
         std::thread::sleep(SETTLE);
         Ok(serving)
     }
@@ -48,9 +56,9 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        let pid = self.0.id().to_string();
+        let pid = self.child.id().to_string();
         let _ = Command::new("kill").arg(pid).status();
-        let _ = self.0.wait();
+        let _ = self.child.wait();
     }
 }
 
@@ -61,7 +69,7 @@ pub(crate) fn measure(binary: &Path) -> Result<Report> {
     let (root, home) = (scratch.path().join("app"), scratch.path().join("home"));
     set_up(&root, &home)?;
     let hub = Serving::start(binary, "hub", &root, &home)?;
-    let alone = memory(&hub.0.id().to_string())?;
+    let alone = memory(&hub.child.id().to_string())?;
     drop(hub);
     let up = Serving::start(binary, "up", &root, &home)?;
     let mut report = Report::new(
@@ -70,7 +78,7 @@ pub(crate) fn measure(binary: &Path) -> Result<Report> {
     );
     let mut all = 0;
     let mut largest = 0;
-    for (name, pid) in processes(&home, up.0.id())? {
+    for (name, pid) in processes(&home, up.child.id())? {
         let (pss, own) = memory(&pid).with_context(|| format!("memory of {name}"))?;
         all += pss;
         if name != "hub" && name != "up" {
@@ -109,7 +117,7 @@ pub(crate) fn measure(binary: &Path) -> Result<Report> {
 }
 
 /// A repository with a remote, and a model that nobody asks.
-fn set_up(root: &Path, home: &Path) -> Result<()> {
+pub(crate) fn set_up(root: &Path, home: &Path) -> Result<()> {
     fs::create_dir_all(root.join(".codebutler"))?;
     fs::create_dir_all(home)?;
     fs::set_permissions(home, fs::Permissions::from_mode(0o700))?;
@@ -168,7 +176,7 @@ fn processes(home: &Path, up: u32) -> Result<Vec<(String, String)>> {
 }
 
 /// Proportional and private memory, in KiB.
-fn memory(pid: &str) -> Result<(u64, u64)> {
+pub(crate) fn memory(pid: &str) -> Result<(u64, u64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     let sum = |keys: &[&str]| -> u64 {
         let lines = text
@@ -181,6 +189,6 @@ fn memory(pid: &str) -> Result<(u64, u64)> {
     Ok((sum(&["Pss:"]), sum(&["Private_Clean:", "Private_Dirty:"])))
 }
 
-fn mib(kib: u64) -> String {
+pub(crate) fn mib(kib: u64) -> String {
     format!("{:.1} MiB", kib as f64 / 1024.0)
 }

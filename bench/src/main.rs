@@ -1,6 +1,6 @@
 //! Benches on the built binary, each against a floor or a bar in the same run:
 //! `turns` (what a turn of `codebutler exec` costs), `idle` (what a team
-//! that waits holds in memory) and `servers` (what MCP servers cost that nobody uses).
+//! that waits holds in memory), `pages` (what open pages cost the hub) and `servers` (what MCP servers cost that nobody uses).
 //! Figures are printed as a table and written to a
 //! file; a bar that is not met is said and makes the exit code 1.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
@@ -8,6 +8,7 @@
 mod cpu;
 mod floor;
 mod idle;
+mod pages;
 mod probe;
 mod scenario;
 mod servers;
@@ -23,6 +24,7 @@ Usage: butler-bench <bench> --binary <codebutler> [--out <file>]
 
   turns   CPU, memory and start of `codebutler exec` at 25, 100, 400 and 1,000 turns
   idle    memory of a hub and six agents that wait
+  pages   a thread of 2,000 messages, and 200 open pages at one hub
   servers what five configured MCP servers cost before anybody uses them
 ";
 
@@ -54,6 +56,7 @@ fn run(words: &[String]) -> Result<bool> {
         Some("__floor") => return floor::run(&words[1..]).map(|()| true),
         Some("turns") => turns::measure(&binary()?)?,
         Some("idle") => idle::measure(&binary()?)?,
+        Some("pages") => pages::measure(&binary()?)?,
         Some("servers") => servers::measure(&binary()?)?,
         _ => bail!("which bench?"),
     };

@@ -1,4 +1,4 @@
-//! Runs the benches on the release binary. Each prints a table and says which
+//! Runs the benches on the binary as it is packaged. Each prints a table and says which
 //! bars are met; the tables are kept under `target/bench/`.
 
 use std::fs;
@@ -8,14 +8,15 @@ use anyhow::{Context, Result};
 use crate::{Place, steps::succeeds};
 
 /// The benches of `bench/`, by name.
-pub(crate) const BENCHES: [&str; 3] = ["turns", "idle", "servers"];
+pub(crate) const BENCHES: [&str; 4] = ["turns", "idle", "pages", "servers"];
 
 /// Builds what is measured and runs one bench, or all. Whether all bars are met.
 pub(crate) fn run(place: &Place, only: Option<&str>) -> Result<bool> {
     let build = [
         "cargo",
         "build",
-        "--release",
+        "--profile",
+        "dist",
         "--package",
         "codebutler",
         "--package",
@@ -24,8 +25,8 @@ pub(crate) fn run(place: &Place, only: Option<&str>) -> Result<bool> {
     if !succeeds(&place.root, &build, &[])? {
         return Ok(false);
     }
-    let release = place.target.join("release");
-    let name = |file: &str| release.join(file).display().to_string();
+    let built = place.target.join("dist");
+    let name = |file: &str| built.join(file).display().to_string();
     let (bench, binary) = (name("butler-bench"), name("codebutler"));
     let results = place.target.join("bench");
     fs::create_dir_all(&results).with_context(|| results.display().to_string())?;

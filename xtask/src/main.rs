@@ -38,8 +38,8 @@ Usage: cargo xtask <verb>
                  one story in a real workspace, with SLACK_BOT_TOKEN and SLACK_APP_TOKEN
   nightly        every test at its full size, and the ones that take minutes
   lint           formatting, lints and licences
-  facts          build the release binary and measure what the README says about it
-  bench [name]   build the release binary and run a bench of bench/, or all: turns, idle, servers
+  facts          build the packaged binary and measure what the README says about it
+  bench [name]   build the packaged binary and run a bench of bench/, or all: turns, idle, pages, servers
   dist           build the packages: archive, .deb, checksums, in target/dist
   dist --binary FILE
                  package a binary that is already built

@@ -29,7 +29,9 @@ mod upkeep;
 pub use config::AgentConfig;
 pub(crate) use error::AgentError;
 pub use listen::process::run;
-pub use rules::{AccessRules, ByComplexity, ModelRules, ReadRules, Rules, WorkLimits};
+pub use rules::{
+    AccessRules, ByComplexity, IssueRules, ModelRules, ReadRules, Rules, Transcription, WorkLimits,
+};
 pub use thread::prepare::{Tried, TryOut};
 pub use tools::{chat_specs, small::small_spec};
 pub use upkeep::garbage::Patience;

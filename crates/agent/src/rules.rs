@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use butler_model::ClientConfig;
 use butler_playbook::Profile;
 use butler_policy::{Overrides, Redactor};
 use butler_protocol::{CommitSha, Complexity, Usd, UserId};
@@ -57,6 +58,32 @@ pub struct Rules {
     pub remarks: Vec<String>,
 }
 
+/// Who writes recordings down.
+#[derive(Debug, Clone)]
+pub struct Transcription {
+    /// The model.
+    pub model: String,
+    /// What a minute costs, when the answer does not say it.
+    pub per_minute: Usd,
+    /// Where it is asked.
+    pub client: ClientConfig,
+}
+
+/// No codec for speech needs fewer bytes for a second.
+const FEWEST_BYTES: f64 = 1_000.0;
+
+impl Transcription {
+    /// What so many seconds cost.
+    pub(crate) fn for_seconds(&self, seconds: f64) -> Usd {
+        Usd::from_dollars(self.per_minute.dollars() * seconds / 60.0)
+    }
+
+    /// What a recording of so many bytes can cost.
+    pub(crate) fn worst_case(&self, bytes: usize) -> Usd {
+        self.for_seconds(bytes as f64 / FEWEST_BYTES)
+    }
+}
+
 /// Which models a role asks.
 #[derive(Debug, Clone)]
 pub struct ModelRules {
@@ -72,6 +99,10 @@ pub struct ModelRules {
     pub pool: BTreeMap<String, String>,
     /// The Reviewer's model for the first pass, where that is another one.
     pub first_pass: Option<String>,
+    /// Who describes pictures to a role whose model does not see, where its endpoint has it.
+    pub seeing: Option<String>,
+    /// Who writes recordings down; nobody means that people are told.
+    pub transcription: Option<Transcription>,
 }
 
 /// Who may ask for work.
@@ -83,6 +114,17 @@ pub struct AccessRules {
     pub respond_to: RespondTo,
     /// Bots of others that may ask too; the hub lets no others through.
     pub allowed_bots: Vec<String>,
+    /// What assigns an issue of the forge to the team.
+    pub issues: IssueRules,
+}
+
+/// What assigns an issue of the forge to the team, from whoever may push to the repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IssueRules {
+    /// This label on it.
+    pub label: Option<String>,
+    /// This word in it.
+    pub mention: Option<String>,
 }
 
 impl AccessRules {

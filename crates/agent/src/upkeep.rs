@@ -1,6 +1,7 @@
 //! What nobody asks for and somebody has to do: garbage, pruning, overlaps, history.
 
 pub(crate) mod conflict;
+pub(crate) mod forge;
 pub(crate) mod garbage;
 pub(crate) mod growing;
 pub(crate) mod history;
@@ -9,7 +10,6 @@ pub(crate) mod playbook_cache;
 pub(crate) mod pruning;
 pub(crate) mod pull_news;
 pub(crate) mod pull_page;
-pub(crate) mod pull_watch;
 pub(crate) mod rules_in_force;
 pub(crate) mod servers;
 pub(crate) mod stories;

@@ -137,6 +137,11 @@ pub(crate) async fn fit(
         }
     }
     apply(&models, &mut rules.models.chain);
+    let seeing = rules.models.seeing.take();
+    rules.models.seeing = seeing.and_then(|id| match resolve(&models, &id) {
+        Resolved::Exact(model) | Resolved::Respelt(model) => Some(model.id.clone()),
+        Resolved::Unknown { .. } => None,
+    });
     true
 }
 

@@ -7,7 +7,7 @@ use std::{path::PathBuf, time::Duration};
 use butler_config::{Machine, SlackTokens};
 use butler_hub::missing_scopes;
 use butler_protocol::Secret;
-use butler_slack::{Ended, Hearing, SlackError, Socket, Web, Workspace};
+use butler_slack::{Answered, Ended, Hearing, SlackError, Socket, Web, Workspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -127,7 +127,7 @@ impl Caller {
 
     /// One call, tried once.
     pub(crate) fn call(&self, method: &str, args: Value) -> Result<Value, SlackError> {
-        run(self.web.attempt(method, args)).map(|answered| answered.body)
+        attempt(&self.web, method, args).map(|answered| answered.body)
     }
 
     /// Everything of a listing.
@@ -176,7 +176,7 @@ pub(crate) fn bot(workspace: &Workspace, token: &Secret) -> Result<Status, Fault
         _ => {}
     }
     let web = Web::at(workspace, token.clone()).map_err(Fault::Refused)?;
-    let answered = run(web.attempt("auth.test", json!({}))).map_err(|error| match error {
+    let answered = attempt(&web, "auth.test", json!({})).map_err(|error| match error {
         error if away(&error) => Fault::Unreachable(error.whole()),
         error => Fault::Bot(error),
     })?;
@@ -201,7 +201,8 @@ pub(crate) fn app(workspace: &Workspace, token: &Secret) -> Result<(), Fault> {
         }
         _ => {}
     }
-    run(async {
+    let broken = |error: std::io::Error| Fault::Unreachable(error.to_string());
+    let heard = async {
         let cancel = CancellationToken::new();
         let socket = Socket::start(workspace, token.clone(), cancel).map_err(Fault::Refused)?;
         let mut hearing = socket.hearing();
@@ -221,7 +222,8 @@ pub(crate) fn app(workspace: &Workspace, token: &Secret) -> Result<(), Fault> {
                 why.unwrap_or_else(|| "nothing came".to_owned())
             ))),
         }
-    })
+    };
+    run(heard, broken)
 }
 
 /// Whether Slack said nothing at all.
@@ -232,11 +234,26 @@ pub(crate) fn away(error: &SlackError) -> bool {
     )
 }
 
-/// Waits for it here. The commands that use this have no runtime of their own.
-fn run<T>(future: impl Future<Output = T>) -> T {
+/// One call, tried once.
+fn attempt(web: &Web, method: &str, args: Value) -> Result<Answered, SlackError> {
+    let broken = |error: std::io::Error| SlackError::Answer {
+        method: method.to_owned(),
+        detail: error.to_string(),
+    };
+    run(web.attempt(method, args), broken)
+}
+
+/// Waits for it here. The commands that use this have no runtime of their own; a machine
+/// that cannot give them one (no threads or descriptors left) is an error like any other.
+fn run<T, E>(
+    future: impl Future<Output = Result<T, E>>,
+    broken: impl FnOnce(std::io::Error) -> E,
+) -> Result<T, E> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .unwrap_or_else(|error| panic!("no runtime: {error}"));
-    runtime.block_on(future)
+        .build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(future),
+        Err(error) => Err(broken(error)),
+    }
 }

@@ -20,6 +20,7 @@ use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Redactor};
 use butler_protocol::{Price, Role, Secret, Usd};
 use butler_repo::{ForgeHost, ForgeHosts, ForgeKind};
+use butler_slack::Webhook;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -58,6 +59,17 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     config.people = settings.machine.people.clone();
     let public = settings.machine.hub.public_url.as_deref();
     config.public_url = public.and_then(|url| Url::parse(url).ok());
+    config.webhook = match settings.machine.hub.webhook.clone() {
+        Some(address) => {
+            let ca_file = settings.machine.network.ca_file.as_ref().map(PathBuf::from);
+            let webhook = Webhook::new(address, ca_file);
+            Some(webhook.map_err(|error| CliError::user(format!("hub.webhook: {error}")))?)
+        }
+        None => None,
+    };
+    config
+        .forge_secret
+        .clone_from(&settings.machine.hub.forge_secret);
     config.relay = relay_config(settings)?;
     config.version = VERSION.to_owned();
     Ok(config)

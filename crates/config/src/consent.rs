@@ -17,7 +17,7 @@ use crate::{
     limits::Limits,
     machine::Consent,
     policy::{Knowledge, PlanGate, RepoPolicy, Undoable},
-    repo::RepoConfig,
+    repo::{Issues, RepoConfig},
 };
 
 /// One thing that a repo's files ask for.
@@ -62,6 +62,7 @@ pub(crate) fn hold(
         let words = format!("the bot {} may ask for work", quoted(bot));
         gate.agreed("slack.allowedBots", bot, words)
     });
+    gate.issues(&mut repo.issues);
     repo.research.hosts.retain(|host| {
         let words = format!(
             "pages of {} are read without approval, also after text from outside was read",
@@ -112,6 +113,21 @@ impl Gate<'_> {
         );
         if !self.agreed("prepare", commands, words) {
             commands.clear();
+        }
+    }
+
+    fn issues(&mut self, issues: &mut Issues) {
+        for (key, what, value) in [
+            ("issues.label", "the label", &mut issues.label),
+            ("issues.mention", "the word", &mut issues.mention),
+        ] {
+            if let Some(word) = value.as_ref() {
+                let word = quoted(word);
+                let words = format!("an issue on the forge starts work by {what} {word}");
+                if !self.agreed(key, value, words) {
+                    *value = None;
+                }
+            }
         }
     }
 

@@ -85,6 +85,7 @@ impl Machine {
         secrets.extend(self.forges.values().filter_map(|forge| forge.token.clone()));
         secrets.extend(self.mcp.secrets());
         secrets.extend(self.search.api_key.clone());
+        secrets.extend(self.hub.webhook.clone());
         secrets
     }
 }

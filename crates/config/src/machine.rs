@@ -177,6 +177,13 @@ pub struct HubAddress {
     /// the hub answers to its name.
     #[schemars(extend("format" = "uri"))]
     pub public_url: Option<String>,
+    /// An address that is told what newly waits for somebody, as an incoming webhook of Slack, Mattermost or Discord (`/slack`) takes it: `{"text": …}`. Whoever knows the address can write there, so it is kept like a key.
+    #[schemars(with = "Option<String>", extend("x-secret" = true, "format" = "webhook"))]
+    pub webhook: Option<Secret>,
+    /// The secret of webhooks, where the forge can reach the hub: `POST /webhooks/<channel id>` with
+    /// it has the team look at the forge at once.
+    #[schemars(with = "Option<String>", extend("x-secret" = true))]
+    pub forge_secret: Option<Secret>,
 }
 
 impl Default for HubAddress {
@@ -184,6 +191,8 @@ impl Default for HubAddress {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 7878)),
             public_url: None,
+            webhook: None,
+            forge_secret: None,
         }
     }
 }

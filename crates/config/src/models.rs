@@ -29,6 +29,22 @@ pub struct Models {
     pub artist: ArtistModels,
     /// The Lead.
     pub lead: LeadModel,
+    /// Who writes voice notes down. Unset: people are told that nobody listens.
+    pub transcription: Option<TranscriptionModel>,
+}
+
+/// The model for voice notes, at the machine's endpoint called `openai` or of that kind, else
+/// at that of the role that is spoken to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TranscriptionModel {
+    /// Its name, as in `gpt-transcribe`.
+    pub model: String,
+    /// What a minute costs in US dollars, when the answer does not say it. Unset: a high bound;
+    /// nothing for a server on this machine.
+    #[serde(default)]
+    #[schemars(range(min = 0.0))]
+    pub dollars_per_minute: Option<f64>,
 }
 
 /// How much a model can be told at once.

@@ -33,7 +33,7 @@ be used are told in the thread, and the last ones hold on. Only `slack.channelID
 `slack.channelName`, `slack.allowedBots` and `redaction` of the hub need a new start. What tightens
 holds at once. Whatever loosens, costs or runs something needs a
 person's consent on each machine: `prepare`, caps above the shipped ones, `slack.allowedBots`,
-`research.hosts`, safe
+`issues`, `research.hosts`, safe
 commands, `planGate` off, `knowledge: direct`, `sandbox.acceptWeaker`. Until somebody agreed to
 exactly that with `codebutler policy accept`, what was shipped holds in its place; `codebutler
 policy` shows what waits.

@@ -29,6 +29,8 @@ pub struct RepoConfig {
     pub journal: JournalPlace,
     /// Labels that the team puts on its pull requests, where they live on a forge that has labels.
     pub labels: Labels,
+    /// Issues of the forge that start work by themselves.
+    pub issues: Issues,
     /// Days until the folder of a closed thread is packed into an archive.
     pub retention_days: RetentionDays,
     /// How long research stays fresh, and where it may look.
@@ -129,6 +131,18 @@ impl Default for Labels {
     fn default() -> Self {
         Self(vec!["codebutler".into()])
     }
+}
+
+/// What assigns an issue of the forge to the team; nothing by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Issues {
+    /// A label: an issue that somebody who may push to the repository puts it on is planned by the
+    /// team. Needs consent.
+    pub label: Option<String>,
+    /// A word, as in `@codebutler`: an issue where somebody who may push to the repository writes
+    /// it is planned by the team. Needs consent.
+    pub mention: Option<String>,
 }
 
 /// Days until a closed thread is packed away.

@@ -4,6 +4,7 @@
 pub(crate) mod live_log;
 mod memory;
 mod runs;
+pub(crate) mod webhooks;
 
 use std::sync::Arc;
 
@@ -54,6 +55,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .merge(memory::routes())
         .merge(runs::routes())
         .merge(presence::servers::routes())
+        .merge(presence::facts::routes())
+        .merge(presence::live_work::routes())
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 

@@ -20,7 +20,8 @@ use axum::{
     routing::{any, get, post},
 };
 use butler_policy::Redactor;
-use butler_protocol::{Clock, LogLine, Standing, UserId};
+use butler_protocol::{Clock, LogLine, Secret, Standing, UserId};
+use butler_slack::Webhook;
 use futures_util::future::BoxFuture;
 use tokio::{net::TcpListener, sync::broadcast, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -32,6 +33,7 @@ use crate::{
     agent_api::{
         self,
         live_log::{self, LiveLog},
+        webhooks::{self, Webhooks},
     },
     hub::app::App,
     identity::tokens,
@@ -39,7 +41,7 @@ use crate::{
     metrics,
     page::{self, Welcome},
     person_api::{self, edits, guard, view_api},
-    presence::{Presence, absent},
+    presence::{Presence, absent, notify},
     relay::{self, Relay, hearing},
     serve,
     store::{Store, StoreThreads, db::system_clock},
@@ -75,6 +77,10 @@ pub struct HubConfig {
     pub version: String,
     /// The page's address as people reach it, where that is not this machine.
     pub public_url: Option<Url>,
+    /// Is told what newly waits for somebody.
+    pub webhook: Option<Webhook>,
+    /// What the forge signs its webhooks with; without it none is taken.
+    pub forge_secret: Option<Secret>,
     /// Real Slack; without it the hub is the workspace itself.
     pub relay: Option<RelayConfig>,
     /// Consent to listen where other machines can reach it.
@@ -101,6 +107,8 @@ impl HubConfig {
             test_hooks: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             public_url: None,
+            webhook: None,
+            forge_secret: None,
             relay: None,
             reachable: false,
             exact: false,
@@ -118,7 +126,7 @@ pub struct Hub {
     server: JoinHandle<()>,
     relay: Option<JoinHandle<()>>,
     /// Posts for later, and words about who is not there.
-    later: [JoinHandle<()>; 2],
+    later: Vec<JoinHandle<()>>,
     store: StoreThreads,
 }
 
@@ -185,11 +193,17 @@ impl Hub {
                 known: Mutex::new(HashMap::new()),
             });
             let relay = relay.map(|relay| tokio::spawn(relay::run(Arc::clone(&app), relay)));
-            let later = [
+            let mut later = vec![
                 tokio::spawn(schedule::keep_posting(Arc::clone(&app))),
                 tokio::spawn(absent::keep_telling(Arc::clone(&app), config.absent_after)),
             ];
-            let router = router(app);
+            if let Some(webhook) = config.webhook {
+                later.push(tokio::spawn(notify::keep_telling(
+                    Arc::clone(&app),
+                    webhook,
+                )));
+            }
+            let router = router(app, Webhooks::new(config.forge_secret));
             info!(address = %bound, "the hub listens");
             let server = tokio::spawn(async move {
                 serve::serve(listener, router, cancel).await;
@@ -331,13 +345,8 @@ async fn health(State(app): State<Arc<App>>) -> (StatusCode, String) {
     }
 }
 
-async fn nowhere() -> (StatusCode, &'static str) {
-    let said = "There is nothing at this address. The workspace is at /\n";
-    (StatusCode::NOT_FOUND, said)
-}
-
 /// Agents come by token and need no guard; what people call checks host and origin.
-fn router(app: Arc<App>) -> Router {
+fn router(app: Arc<App>, webhooks: Webhooks) -> Router {
     let people = Router::new()
         .merge(person_api::routes())
         .merge(view_api::routes())
@@ -356,11 +365,12 @@ fn router(app: Arc<App>) -> Router {
         .route("/link", get(socket_mode::handle))
         .route("/link/", get(socket_mode::handle))
         .merge(agent_api::routes())
+        .merge(webhooks::routes(webhooks))
         .merge(live_log::agent_routes())
         .merge(file_transfer::routes())
         .route("/respond/{key}", post(response_url::handle))
         .route("/healthz", get(health))
         .merge(people)
-        .fallback(nowhere)
+        .fallback(page::nowhere)
         .with_state(app)
 }

@@ -261,6 +261,12 @@ pub(crate) fn acknowledge(db: &Db, agent: AgentKey, seq: u64) -> Result<bool, Tr
     Ok(forgotten > 0)
 }
 
+/// Whether one of Slack's clients speaks, or spoke last, for an agent here.
+pub(crate) fn strangers_listen(db: &Db) -> Result<bool, Trouble> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM agents WHERE foreign_client = 1)";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
 /// Who speaks for an agent from now on: our own client, which knows what it did, or
 /// one of Slack's, which is told.
 pub(crate) fn spoken_for(db: &Db, agent: AgentKey, foreign: bool) -> Result<(), Trouble> {

@@ -2,6 +2,7 @@
 //! that swaps in what changed. Every text of people and models goes through
 //! `text`, `blocks` or `code`, which escape it.
 
+mod apps;
 mod assets;
 mod composer;
 mod forms;
@@ -9,6 +10,7 @@ mod layout;
 mod look;
 mod people;
 pub(crate) mod render;
+mod review;
 mod state;
 mod status;
 mod thread_actions;
@@ -54,8 +56,12 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/c/{channel}/{ts}/live", get(thread_live))
         .route("/c/{channel}/{ts}/stop", post(forms::stop))
         .route("/assets/{name}", get(assets::serve))
+        .route("/sw.js", get(assets::service_worker))
         .merge(view::overviews::routes())
+        .merge(view::thread::work::routes())
         .merge(people::routes())
+        .merge(apps::routes())
+        .merge(review::routes())
         .layer(DefaultBodyLimit::max(message_form::BODY_LIMIT))
 }
 
@@ -80,6 +86,11 @@ async fn archived(
         .ok_or(Trouble::Refused(Refusal::MessageNotFound))?;
     let address = format!("/c/{channel}/{}#m{}", found.root, found.ts);
     Ok(Redirect::to(&address).into_response())
+}
+
+/// What is answered at addresses that lead nowhere.
+pub(crate) async fn nowhere() -> (StatusCode, Markup) {
+    (StatusCode::NOT_FOUND, layout::nowhere())
 }
 
 async fn home(

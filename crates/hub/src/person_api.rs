@@ -36,9 +36,11 @@ use crate::{
         live::{heard, session_ended},
         person_actions::Press,
     },
-    presence,
     store::db::Db,
-    views::overview::{self, Window},
+    views::{
+        agents as all_agents,
+        overview::{self, Window},
+    },
     web_api::assistant,
     workspace::{
         access, channels,
@@ -204,20 +206,23 @@ impl Paging {
 
 async fn channel_messages(
     State(app): State<Arc<App>>,
-    _somebody: Somebody,
+    Somebody(person): Somebody,
     Path(channel): Path<ChannelId>,
     Query(paging): Query<Paging>,
 ) -> Answer {
     let range = paging.range();
-    let page = app
+    let (page, own) = app
         .store
         .read(move |db| {
             channels::get(db, &channel)?;
-            read::history(db, &channel, &range)
+            let own = ephemeral::of(db, &channel, None, &person.id)?;
+            Ok((read::history(db, &channel, &range)?, own))
         })
         .await?;
-    Ok(Json(json!({"ok": true, "messages": page.messages,
-        "response_metadata": {"next_cursor": page.next_cursor}})))
+    Ok(Json(
+        json!({"ok": true, "messages": page.messages, "ephemerals": own,
+        "response_metadata": {"next_cursor": page.next_cursor}}),
+    ))
 }
 
 /// `limit` and `before` ask for the newest part of a long thread.
@@ -284,9 +289,10 @@ async fn decisions(
 
 async fn agents(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
     let online = app.presence.online();
+    let known = app.presence.facts.known();
     let all = app
         .store
-        .read(move |db| presence::team(db, None, &online, db.now_ms()))
+        .read(move |db| all_agents::all(db, &online, known))
         .await?;
     Ok(Json(
         json!({"ok": true, "agents": all, "version": app.version}),

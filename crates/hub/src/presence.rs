@@ -3,6 +3,9 @@
 
 pub(crate) mod absent;
 pub(crate) mod activity;
+pub(crate) mod facts;
+pub(crate) mod live_work;
+pub(crate) mod notify;
 pub(crate) mod servers;
 
 use std::{
@@ -14,7 +17,7 @@ use butler_protocol::{Role, ThreadId};
 use rusqlite::params;
 use serde::Serialize;
 
-use self::servers::Servers;
+use self::{facts::Facts, live_work::LiveWorks, servers::Servers};
 use crate::{
     error::Trouble,
     hub::app::App,
@@ -27,6 +30,10 @@ use crate::{
 pub(crate) struct Presence {
     open: Mutex<HashMap<AgentKey, u32>>,
     pub(crate) servers: Servers,
+    /// What every agent said about itself.
+    pub(crate) facts: Facts,
+    /// The work that somebody looks at.
+    pub(crate) live: LiveWorks,
 }
 
 impl Presence {
@@ -81,6 +88,8 @@ fn tell(app: &App) {
 /// One role of a repo's team as people see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Member {
+    #[serde(skip)]
+    pub(crate) key: AgentKey,
     pub(crate) repo: String,
     pub(crate) role: Role,
     pub(crate) online: bool,
@@ -128,6 +137,7 @@ pub(crate) fn team(
         let (key, repo, role, epoch, connected_ms, queue) = row?;
         let Ok(role) = role.parse() else { continue };
         members.push(Member {
+            key,
             online: online.contains(&key),
             working: jobs(db, &repo, role, now_ms)?,
             repo,

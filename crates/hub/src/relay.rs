@@ -36,6 +36,7 @@ use std::{
 
 use butler_protocol::{ChannelId, Secret, UserId};
 use butler_slack::{Hearing, Socket, Web, Workspace};
+use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use url::Url;
@@ -123,6 +124,23 @@ const FIRST_WORD: Duration = Duration::from_secs(8);
 const TRIES: u32 = 3;
 
 impl Relay {
+    /// Puts Slack's own ids where the built-in workspace has its own. Which app it is
+    /// Slack does not tell a bot, so that is left empty.
+    pub(crate) fn with_own_ids(&self, payload: &mut Value) {
+        let (team, user) = (json!(self.us.team), json!(self.us.user));
+        let put = |place: Option<&mut Value>, id: &Value| {
+            if let Some(place) = place.filter(|place| place.is_string()) {
+                *place = id.clone();
+            }
+        };
+        put(payload.get_mut("team_id"), &team);
+        put(payload.pointer_mut("/team/id"), &team);
+        put(payload.pointer_mut("/user/team_id"), &team);
+        put(payload.pointer_mut("/authorizations/0/team_id"), &team);
+        put(payload.pointer_mut("/authorizations/0/user_id"), &user);
+        put(payload.get_mut("api_app_id"), &json!(""));
+    }
+
     /// Asks Slack who we are, finds the channels of the repos, and begins to listen. Not
     /// to be let in is a failure of the start; a way that is blocked is a state.
     pub(crate) async fn prepare(

@@ -1,5 +1,6 @@
 //! What the page and `/v1` show beside the conversation.
 
+pub(crate) mod agents;
 pub(crate) mod bill;
 pub(crate) mod board;
 pub(crate) mod memory;
@@ -7,6 +8,7 @@ pub(crate) mod needs;
 pub(crate) mod overview;
 pub(crate) mod pulls;
 pub(crate) mod reads;
+pub(crate) mod review;
 pub(crate) mod search;
 pub(crate) mod threads;
 pub(crate) mod timeline;

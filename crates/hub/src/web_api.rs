@@ -70,7 +70,44 @@ pub(crate) async fn handle(
             "errors": [what], "response_metadata": {"messages": [format!("[ERROR] {what}")]}}),
         Err(trouble) => json!({"ok": false, "error": trouble.refusal().code()}),
     };
-    ([("x-oauth-scopes", SCOPES)], Json(answer)).into_response()
+    let headers = [
+        ("x-oauth-scopes", SCOPES),
+        ("x-accepted-oauth-scopes", wanted_scope(&method)),
+    ];
+    (headers, Json(answer)).into_response()
+}
+
+/// What a method asks for, as Slack names it in the answer's header.
+fn wanted_scope(method: &str) -> &'static str {
+    let (family, verb) = method.split_once('.').unwrap_or((method, ""));
+    match (family, verb) {
+        ("conversations", "history" | "replies") => {
+            "channels:history,groups:history,mpim:history,im:history"
+        }
+        ("conversations", "join") => "channels:join",
+        ("conversations", "list" | "info" | "members") | ("users", "conversations") => {
+            "channels:read,groups:read,mpim:read,im:read"
+        }
+        ("conversations", _) => "channels:manage,groups:write,im:write,mpim:write",
+        ("chat", "getPermalink") => "",
+        ("chat", "unfurl") => "links:write",
+        ("chat" | "assistant" | "agents", _) => "chat:write",
+        ("reactions", "get" | "list") => "reactions:read",
+        ("reactions", _) => "reactions:write",
+        ("files", "info" | "list") => "files:read",
+        ("files", _) => "files:write",
+        ("pins", "list") => "pins:read",
+        ("pins", _) => "pins:write",
+        ("bookmarks", "list") => "bookmarks:read",
+        ("bookmarks", _) => "bookmarks:write",
+        ("users", "lookupByEmail") => "users:read.email",
+        ("users", "profile.get") => "users.profile:read",
+        ("users" | "bots", _) => "users:read",
+        ("emoji", _) => "emoji:read",
+        ("usergroups", _) => "usergroups:read",
+        ("team", _) => "team:read",
+        _ => "",
+    }
 }
 
 async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value, Trouble> {
@@ -137,6 +174,7 @@ pub(crate) async fn by_method(method: &str, mut call: Call) -> Result<Value, Tro
         "reactions.add" => reactions::add(call).await,
         "reactions.remove" => reactions::remove(call).await,
         "reactions.get" => reactions::get(call).await,
+        "reactions.list" => reactions::list(call).await,
         "files.getUploadURLExternal" => files::get_upload_url(call).await,
         "files.completeUploadExternal" => files::complete_upload(call).await,
         "files.info" => files::info(call).await,
@@ -146,6 +184,7 @@ pub(crate) async fn by_method(method: &str, mut call: Call) -> Result<Value, Tro
         "users.getPresence" => who::presence(call).await,
         "emoji.list" => Ok(json!({"emoji": {}, "cache_ts": "0"})),
         "usergroups.list" => Ok(json!({"usergroups": []})),
+        "usergroups.users.list" => refuse(Refusal::NoSuchSubteam),
         // The rest changes what only the built-in workspace keeps.
         _ if call.app.relay.is_some() => refuse(Refusal::UnknownMethod),
         _ => built_in(method, call).await,
@@ -188,7 +227,8 @@ async fn built_in(method: &str, call: Call) -> Result<Value, Trouble> {
         "views.update" => views::update(call).await,
         "views.publish" => views::publish(call).await,
         "assistant.threads.setStatus" => assistant::set_status(call).await,
-        "assistant.threads.setTitle" => assistant::set_title(call).await,
+        "assistant.threads.setTitle" | "agents.sessions.rename" => assistant::set_title(call).await,
+        "agents.sessions.setStatus" => assistant::set_session(call).await,
         "assistant.threads.setSuggestedPrompts" => assistant::set_prompts(call).await,
         _ => refuse(Refusal::UnknownMethod),
     }

@@ -84,8 +84,17 @@ async fn get(
     method: &str,
     name: &str,
 ) -> Result<Value, ModelError> {
-    let lost = |error| undelivered::lost(name, &config.endpoint, error);
     let request = http.get(config.endpoint.url(method)).timeout(PATIENCE);
+    answer(request, config, name).await
+}
+
+/// Asks once and reads the answer as JSON; `name` is what a failure is about.
+pub(crate) async fn answer(
+    request: reqwest::RequestBuilder,
+    config: &ClientConfig,
+    name: &str,
+) -> Result<Value, ModelError> {
+    let lost = |error| undelivered::lost(name, &config.endpoint, error);
     let response = request.send().await.map_err(lost)?;
     let status = response.status();
     let wait = retry_after(response.headers(), Timestamp::now());

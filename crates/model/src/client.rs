@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Breaker, ClientConfig, ModelError, ModelInfo, ModelRequest, OnText, PriceBook, Trouble,
-    catalog,
+    Breaker, BreakerState, ClientConfig, ModelError, ModelInfo, ModelRequest, OnText, PriceBook,
+    Trouble, catalog,
     http::{attempt::Call, retry, transport},
     vision, wire,
 };
@@ -55,6 +55,17 @@ impl ModelClient {
     #[must_use]
     pub const fn config(&self) -> &ClientConfig {
         &self.config
+    }
+
+    pub(crate) const fn http(&self) -> &reqwest::Client {
+        &self.http
+    }
+
+    /// Whether a model can be shown pictures, as far as its endpoint's list says.
+    #[must_use]
+    pub fn sees(&self, model: &str) -> bool {
+        let blind = self.blind.read().unwrap_or_else(PoisonError::into_inner);
+        !blind.contains(model)
     }
 
     /// One call: retries by class of error, the fallback when the model is down,
@@ -206,11 +217,10 @@ impl ModelClient {
 
     /// The request as its model can take it.
     fn as_seen<'a>(&self, request: &'a ModelRequest) -> Cow<'a, ModelRequest> {
-        let blind = self.blind.read().unwrap_or_else(PoisonError::into_inner);
-        if blind.contains(&request.model) {
-            vision::described(request, "this model cannot see pictures")
-        } else {
+        if self.sees(&request.model) {
             Cow::Borrowed(request)
+        } else {
+            vision::described(request, "this model cannot see pictures")
         }
     }
 
@@ -242,6 +252,15 @@ impl ModelClient {
     #[must_use]
     pub fn reserve_price(&self, model: &str) -> Price {
         self.prices().reserve_price(model, &self.config.upper_price)
+    }
+
+    /// The models that are left alone for a while, because they kept failing.
+    #[must_use]
+    pub fn resting(&self) -> Vec<String> {
+        let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let rests = |breaker: &Breaker| breaker.state() != BreakerState::Closed;
+        let resting = breakers.iter().filter(|(_, breaker)| rests(breaker));
+        resting.map(|(model, _)| model.clone()).collect()
     }
 
     fn at_breaker<R>(&self, model: &str, act: impl FnOnce(&mut Breaker) -> R) -> R {

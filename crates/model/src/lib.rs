@@ -22,6 +22,7 @@
 //! | `classify`, `error` | what went wrong, and what people should do |
 //! | `retry`, `breaker` | whether to try again, when, and with whom |
 //! | `price`, `catalog`, `catalog_file`, `resolve` | what it costs, which models there are, and which was meant |
+//! | `listening` | recordings to text |
 //! | `probe` | whether a model is fit for a role |
 //! | `transport`, `attempt`, `client` | the only code that touches the network |
 
@@ -30,6 +31,7 @@ mod client;
 mod config;
 mod error;
 mod http;
+mod listening;
 mod reply;
 mod request;
 mod vision;
@@ -37,6 +39,7 @@ pub mod wire;
 
 pub use catalog::{ModelInfo, read_models};
 pub use http::breaker::Breaker;
+pub(crate) use http::breaker::BreakerState;
 
 pub use catalog::price::{ListPrice, PriceBook, worst_case};
 pub use catalog::probe::{ToolFitness, WindowFitness};
@@ -48,6 +51,7 @@ pub(crate) use http::classify::{Refusal, classify};
 pub use http::endpoint::{Endpoint, EndpointKind};
 pub use http::retry::{Pace, RetryPolicy, run};
 pub use http::sse::EventReader;
+pub use listening::{Recording, Transcript};
 pub use reply::gather::Gather;
 pub(crate) use reply::gather::RawReply;
 pub use reply::read_reply;

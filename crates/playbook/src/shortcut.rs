@@ -373,6 +373,7 @@ fn plan(skill: &Skill, captures: &Captures) -> Option<Plan> {
         rejected: Vec::new(),
         complexity: Complexity::Medium,
         estimate: None,
+        cap: None,
     })
 }
 

@@ -2,6 +2,7 @@
 //! `codebutler` object beside an envelope, and the bodies of `/agent/v1/…`.
 
 pub(crate) mod learning_figures;
+pub(crate) mod live_work;
 pub(crate) mod refusal;
 
 use std::fmt;

@@ -25,6 +25,10 @@ pub struct PullNews {
     pub head: CommitSha,
     /// Whether it is still open.
     pub state: PullStatus,
+    /// Where people look at it on its forge, if it has a page there; an older word
+    /// about it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// What it changes, as a unified diff; an older word about it stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,

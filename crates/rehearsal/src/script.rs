@@ -33,6 +33,9 @@ pub(crate) struct Script {
     /// The window it pretends to have, in tokens.
     #[serde(default = "default_context")]
     pub context: u64,
+    /// Roles whose model does not see: it is listed so, and refuses pictures.
+    #[serde(default)]
+    pub blind: Vec<Role>,
     /// What a role says to a person who speaks while it works: it goes along
     /// with the next step, as a SendMessage.
     #[serde(default)]

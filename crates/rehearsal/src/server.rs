@@ -16,7 +16,7 @@ use axum::{
     routing::{get, post},
 };
 use butler_model::wire::Chat;
-use butler_protocol::Role;
+use butler_protocol::{ModelMessage, Role};
 use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -196,6 +196,8 @@ async fn models(State(stage): State<Arc<Stage>>) -> Json<Value> {
                 "context_length": scenario.script.context,
                 "pricing": {"prompt": per_token(price.input), "completion": per_token(price.output)},
                 "supported_parameters": ["tools", "tool_choice", "max_tokens"],
+                "architecture": scenario.script.blind.contains(&role)
+                    .then(|| json!({"input_modalities": ["text"]})),
             })
         })
         .collect();
@@ -229,6 +231,11 @@ impl Stage {
             let usage = usage(ScriptPrice::default(), &chat, &played);
             return answer(&played, &chat, &usage);
         };
+        let shown = |message: &ModelMessage| matches!(message, ModelMessage::User { images, .. } if !images.is_empty());
+        if scenario.script.blind.contains(&role) && chat.messages.iter().any(shown) {
+            tracing::error!(%role, "a picture for a model that does not see");
+            return Answer::refusal(404, "not_found", "no endpoint supports this input");
+        }
         let spent = |step: usize| self.is_spent((story, role, step, place));
         let played = match scenario.play(role, &chat, &spent) {
             Ok(played) => played,

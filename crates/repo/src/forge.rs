@@ -10,9 +10,9 @@ mod block;
 mod dialect;
 mod gh;
 mod gitea;
-mod github;
 mod gitlab;
 mod host;
+mod hosted;
 mod http;
 mod local;
 mod marked;
@@ -27,9 +27,9 @@ pub use account::{Account, account};
 pub use block::block_of;
 use butler_protocol::{BranchName, CommitSha, PrNumber, Role};
 pub use gh::{gh_logged_in, gh_version};
-pub(crate) use github::ATTEMPTS;
-pub(crate) use github::GitHubForge;
 pub use host::{ForgeHost, ForgeHosts, ForgeKind};
+pub(crate) use hosted::ATTEMPTS;
+pub(crate) use hosted::HostedForge;
 pub(crate) use local::LocalForge;
 pub use marked::{with_block, without_marks};
 pub use news::{CheckNow, PullNow, news};
@@ -47,8 +47,8 @@ impl Forge {
         let remote = repo.need_remote()?;
         match host::of_remote(repo.git().settings(), &remote.url, hosts).await? {
             Some(found) => {
-                let forge = GitHubForge::new(repo, found, hosts.ca_file.as_deref())?;
-                Ok(Self(Kind::GitHub(forge)))
+                let forge = HostedForge::new(repo, found, hosts.ca_file.as_deref())?;
+                Ok(Self(Kind::Hosted(forge)))
             }
             None => Self::local(repo),
         }
@@ -57,7 +57,7 @@ impl Forge {
     /// Whether others see and do things there too.
     #[must_use]
     pub fn is_hosted(&self) -> bool {
-        matches!(self.0, Kind::GitHub(_))
+        matches!(self.0, Kind::Hosted(_))
     }
 
     /// The remote itself, wherever it is.
@@ -293,7 +293,7 @@ pub struct Forge(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
-    GitHub(GitHubForge),
+    Hosted(HostedForge),
     Local(LocalForge),
 }
 
@@ -311,7 +311,7 @@ macro_rules! calls {
                 cancel: &CancellationToken,
             ) -> Result<$gives> {
                 match &self.0 {
-                    Kind::GitHub(forge) => forge.$name($($arg,)* cancel).await,
+                    Kind::Hosted(forge) => forge.$name($($arg,)* cancel).await,
                     Kind::Local(forge) => forge.$name($($arg,)* cancel).await,
                 }
             }
@@ -400,6 +400,14 @@ calls! {
 
     /// The issues, newest first; only open ones if asked so.
     fn issues(open_only: bool) -> Vec<Issue>;
+
+    /// The open issues that changed at or after this, in seconds since 1970 by the forge's
+    /// own clock. None where nobody but us writes issues.
+    fn issues_since(changed: i64) -> Vec<Issue>;
+
+    /// Who put this label on an issue last, if it is there, and a number that is another
+    /// one each time.
+    fn labelled(number: IssueNumber, label: &str) -> Option<(String, u64)>;
 
     /// An issue as it is now, with its comments.
     fn issue(number: IssueNumber) -> Issue;

@@ -1,10 +1,10 @@
-//! Issues and releases, wherever the pull requests live: on GitHub, or on the
+//! Issues and releases, wherever the pull requests live: on a hosted forge, or on the
 //! remote itself. Both kinds of [`Forge`](crate::Forge) keep them, and one test
 //! suite is for both.
 //!
 //! Every call may be repeated: the repeat finds what the first one did.
 
-mod github;
+mod hosted;
 mod local;
 
 use std::fmt;
@@ -50,6 +50,9 @@ pub struct Issue {
     /// The key by which we recognise our own.
     #[serde(default)]
     pub key: Option<String>,
+    /// When it changed last, in seconds since 1970, by the forge's clock.
+    #[serde(default)]
+    pub changed: i64,
 }
 
 /// An issue to be opened.

@@ -8,12 +8,17 @@ use std::{
     time::Duration,
 };
 
+use crate::plain;
+
 /// A program with everything it is given. Nothing is inherited from the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     /// The program and its arguments. A name without a slash is looked up in
     /// the `PATH` of `env`.
     pub argv: Vec<OsString>,
+    /// The same without a shell, tried first; empty when a shell has to read it. Where there is
+    /// no such program, the shell says so in its own words.
+    pub direct: Vec<OsString>,
     /// Where it starts; must be visible inside.
     pub cwd: PathBuf,
     /// Its whole environment, see [`crate::scrubbed_env`].
@@ -47,17 +52,22 @@ pub fn shell(command: &str, cwd: impl Into<PathBuf>) -> Command {
 pub fn shell_with(
     command: &str,
     cwd: impl Into<PathBuf>,
-    env: BTreeMap<OsString, OsString>,
+    mut env: BTreeMap<OsString, OsString>,
 ) -> Command {
+    let cwd = cwd.into();
+    // As a shell would tell the programs that it starts.
+    env.insert("PWD".into(), cwd.clone().into());
     let program = shell_program();
     let mut argv: Vec<OsString> = vec![program.into()];
     if program != PLAIN {
         argv.extend(["--noprofile".into(), "--norc".into()]);
     }
     argv.extend(["-c".into(), command.into()]);
+    let direct = plain::words(command).unwrap_or_default();
     Command {
         argv,
-        cwd: cwd.into(),
+        direct: direct.into_iter().map(OsString::from).collect(),
+        cwd,
         env,
         stdin: Stdin::Null,
         sockets: true,

@@ -27,6 +27,7 @@ mod command;
 mod env;
 mod error;
 mod helper;
+mod plain;
 mod process;
 mod profile;
 mod sandbox;

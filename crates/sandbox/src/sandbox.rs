@@ -390,6 +390,7 @@ impl Sandbox {
 fn nothing() -> Command {
     Command {
         argv: Vec::new(),
+        direct: Vec::new(),
         env: BTreeMap::new(),
         cwd: "/".into(),
         stdin: Stdin::Null,
@@ -417,6 +418,7 @@ fn prepared(command: Command, limits: Limits, traces: Traces) -> Prepared {
             version: VERSION,
             caller: std::process::id().cast_signed(),
             argv: command.argv.into_iter().map(Os).collect(),
+            direct: command.direct.into_iter().map(Os).collect(),
             env: env.map(|(name, value)| (Os(name), Os(value))).collect(),
             cwd: command.cwd.into(),
             stdin: stdin.is_some(),

@@ -78,6 +78,7 @@ async fn attempts(sandbox: &Sandbox) -> Result<Vec<Attempt>, String> {
         cwd: stage.targets.worktree.clone(),
         env: scrubbed_env(&home(), []),
         stdin: Stdin::Bytes([request.as_slice(), b"\n"].concat()),
+        direct: Vec::new(),
         sockets: true,
     };
     let profile = stage.profile(sandbox.helper());

@@ -22,7 +22,7 @@ use crate::{Ended, Limits, Network, helper::attack::Targets, view::Step};
 
 /// Raised whenever [`Spec`] changes, so that a helper that was replaced on disk
 /// under a running caller says so instead of guessing.
-pub(crate) const VERSION: u32 = 8;
+pub(crate) const VERSION: u32 = 9;
 
 /// The word behind `__sandbox` that makes a helper wait for messages.
 pub(crate) const HELPER_POOL: &str = "helper-pool";
@@ -93,6 +93,8 @@ pub(crate) struct Spec {
     pub caller: i32,
     /// Empty: only build the sandbox and report.
     pub argv: Vec<Os>,
+    /// Tried before it: the same without a shell.
+    pub direct: Vec<Os>,
     pub env: Vec<(Os, Os)>,
     pub cwd: Os,
     /// Whether a descriptor was sent for the command to read.

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use butler_protocol::{
-    Activity, BodyRef, DecisionView, LearningFigures, LogBatch, PlanSummary, PullNews, RecordBatch,
-    RequestId, Reservation, ReserveAnswer, ReserveId, RoleEntry, RunChange, RunDecide, RunReport,
-    RunView, Secret, ServerStatus, Settlement, Sha256Hex, ThreadId, ThreadSummary,
+    Activity, AgentFacts, BodyRef, ChannelId, DecisionView, LearningFigures, LiveWork, LogBatch,
+    PlanSummary, PullNews, RecordBatch, RequestId, Reservation, ReserveAnswer, ReserveId,
+    RoleEntry, RunChange, RunDecide, RunReport, RunView, Secret, ServerStatus, Settlement,
+    Sha256Hex, ThreadId, ThreadSummary, Watched,
 };
 use reqwest::Response;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -63,6 +64,31 @@ impl Control {
     /// A refusal or no answer.
     pub async fn servers(&self, servers: &[ServerStatus]) -> Result<(), SlackError> {
         self.post::<Value>("servers", &servers).await.map(drop)
+    }
+
+    /// What this process says about itself, for the page.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn facts(&self, facts: &AgentFacts) -> Result<(), SlackError> {
+        self.post::<Value>("facts", facts).await.map(drop)
+    }
+
+    /// Waits a while for somebody to look at the work in a thread.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn watched(&self, thread: &ThreadId) -> Result<Watched, SlackError> {
+        let path = format!("agent/v1/live/{}/{}", thread.channel, thread.root);
+        self.get(&path).await
+    }
+
+    /// Shows what this role does in a thread this very moment.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn live(&self, work: &LiveWork) -> Result<Watched, SlackError> {
+        self.post("live", work).await
     }
 
     /// Brings log lines for the page. They are lost when the hub is away.
@@ -171,6 +197,17 @@ impl Control {
         let url = self.caller.url(path)?;
         let answer = self.caller.send(path, |c| c.get(url.clone())).await?;
         json_of(path, answer).await
+    }
+
+    /// Waits a while for a webhook of the forge that was not heard of yet; how many there
+    /// were, which is `seen` when none came.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn forge_moved(&self, channel: &ChannelId, seen: u64) -> Result<u64, SlackError> {
+        let path = format!("agent/v1/forge/{channel}?seen={seen}");
+        let answer: Value = self.get(&path).await?;
+        Ok(answer["moved"].as_u64().unwrap_or(seen))
     }
 
     /// A run goes on, or does not.

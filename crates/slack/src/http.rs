@@ -10,7 +10,7 @@ use std::{
 
 use butler_protocol::Secret;
 use futures_util::future::BoxFuture;
-use reqwest::{Client, RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
 use tokio::time::{Instant, sleep, timeout};
 use url::{Host, Url};
 
@@ -202,26 +202,29 @@ fn as_folder(root: &Url) -> Url {
     root
 }
 
-/// A client that never sends calls for this machine to a proxy.
 fn client_for(workspace: &Workspace) -> Result<Client, SlackError> {
+    let base = workspace.base.to_string();
+    let client = builder_for(workspace)?.build();
+    client.map_err(|_| SlackError::Address { base })
+}
+
+/// Makes clients that never send calls for this machine to a proxy.
+pub(crate) fn builder_for(workspace: &Workspace) -> Result<ClientBuilder, SlackError> {
     crate::socket::install_tls();
     let root = &workspace.base;
-    let bad = || SlackError::Address {
-        base: root.to_string(),
-    };
     if root.host().is_none() {
-        return Err(bad());
+        let base = root.to_string();
+        return Err(SlackError::Address { base });
     }
     let builder = Client::builder()
         .tls_backend_preconfigured(workspace.tls()?)
         .connect_timeout(Duration::from_secs(10))
         .timeout(Duration::from_secs(60));
-    let builder = if is_loopback(root) {
+    Ok(if is_loopback(root) {
         builder.no_proxy()
     } else {
         builder
-    };
-    builder.build().map_err(|_| bad())
+    })
 }
 
 pub(crate) fn is_loopback(root: &Url) -> bool {

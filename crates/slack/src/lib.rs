@@ -18,6 +18,7 @@ mod once;
 pub mod rich;
 mod socket;
 mod web;
+mod webhook;
 mod wire;
 mod workspace;
 
@@ -27,5 +28,6 @@ pub use error::SlackError;
 pub use once::Answered;
 pub use socket::{Acker, Ended, Hearing, Socket};
 pub use web::{Post, Posted, Web};
+pub use webhook::{Called, Webhook};
 pub use wire::{BlockAction, Envelope, EnvelopeId, EnvelopeKind, Event, File, Message, Reaction};
 pub use workspace::Workspace;

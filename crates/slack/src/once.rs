@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use butler_protocol::Refusal;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use url::Url;
@@ -93,7 +94,10 @@ impl Web {
         while let Some(piece) = answer.chunk().await.map_err(|_| odd("it broke off"))? {
             bytes.extend_from_slice(&piece);
             if bytes.len() > limit {
-                return Err(odd("it is too big"));
+                return Err(SlackError::Api {
+                    method: METHOD.to_owned(),
+                    code: Refusal::FileUploadSizeRestricted.code().to_owned(),
+                });
             }
         }
         Ok((kind, bytes))

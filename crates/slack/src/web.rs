@@ -134,12 +134,20 @@ impl Web {
             method: method.clone(),
             detail,
         };
-        if !answer.status().is_success() {
-            return Err(odd(format!("HTTP {}", answer.status())));
-        }
+        let status = answer.status();
         let bytes = answer.bytes().await;
         let bytes = bytes.map_err(|error| odd(error.without_url().to_string()))?;
-        Ok(bytes.to_vec())
+        if status.is_success() {
+            return Ok(bytes.to_vec());
+        }
+        let refused: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        Err(match refused["error"].as_str() {
+            Some(code) => SlackError::Api {
+                method,
+                code: code.to_owned(),
+            },
+            None => odd(format!("HTTP {status}")),
+        })
     }
 
     /// Posts a message. The same key gets the first answer again.

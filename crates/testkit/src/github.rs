@@ -88,6 +88,15 @@ pub(crate) struct Pull {
 pub(crate) struct Issue {
     pub shown: Value,
     pub notes: Vec<Value>,
+    pub labelled: Vec<Labelled>,
+}
+
+/// Somebody put a label on an issue.
+#[derive(Debug, Clone)]
+pub(crate) struct Labelled {
+    pub id: u64,
+    pub login: String,
+    pub name: String,
 }
 
 /// A comment that a person leaves on the page.
@@ -235,7 +244,11 @@ impl GitHub {
         let asked = pull.asked.iter().chain(&pull.asked_teams);
         (
             pull.draft,
-            pull.labels.iter().map(name).collect(),
+            pull.labels
+                .iter()
+                .map(name)
+                .chain(state.labels_of(number))
+                .collect(),
             asked.cloned().collect(),
         )
     }
@@ -311,6 +324,7 @@ impl GitHub {
         let mut note = note(id, comment.login, comment.body);
         note["path"] = json!(path);
         note["line"] = json!(line);
+        note["was"] = json!(state.line(comment.number, path, line));
         state.pulls[comment.number - 1].lines.push(note);
         id
     }
@@ -405,24 +419,6 @@ impl GitHub {
         state.pulls[comment.number - 1].notes.push(note);
     }
 
-    /// A person opens an issue on the page; its number.
-    pub fn complain(&self, login: &str, title: &str, body: &str) -> u64 {
-        let mut state = self.state();
-        let shown = crate::github_issues::shown(&state, login, title, body);
-        state.issues.push(Issue {
-            shown: shown.clone(),
-            notes: Vec::new(),
-        });
-        shown["number"].as_u64().unwrap_or_default()
-    }
-
-    /// How many issues and releases there are.
-    #[must_use]
-    pub fn kept(&self) -> (usize, usize) {
-        let state = self.state();
-        (state.issues.len(), state.releases.len())
-    }
-
     /// A check of a commit ends.
     pub fn check(&self, head: &str, name: &str, conclusion: &str) {
         let mut state = self.state();
@@ -455,7 +451,7 @@ impl GitHub {
         self.state().requests.iter().filter(fits).count()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
 }
@@ -537,6 +533,22 @@ impl State {
             "--quiet",
             &format!("refs/heads/{branch}"),
         ])
+    }
+
+    /// A line of a file as the branch of a pull request has it.
+    fn line(&self, number: usize, path: &str, line: u64) -> Option<String> {
+        let branch = &self.pulls.get(number.wrapping_sub(1))?.branch;
+        let text = self.try_git(&["cat-file", "blob", &format!("{branch}:{path}")])?;
+        let at = usize::try_from(line).ok()?.checked_sub(1)?;
+        text.lines().nth(at).map(str::to_owned)
+    }
+
+    /// Whether the line of a comment has changed since, which is what GitHub calls outdated.
+    pub(crate) fn is_outdated(&self, pull: &Pull, comment: &Value) -> bool {
+        let place = comment["path"].as_str().zip(comment["line"].as_u64());
+        let now = place.and_then(|(path, line)| self.line(pull.number, path, line));
+        comment["outdated"] == json!(true)
+            || comment["was"].is_string() && comment["was"] != json!(now)
     }
 
     /// Squashes a pull request onto its base, if it goes.
@@ -629,8 +641,13 @@ pub(crate) fn note(id: u64, login: &str, body: &str) -> Value {
         "id": id,
         "body": body,
         "user": { "login": login },
-        "created_at": format!("2026-01-02T03:{:02}:{:02}Z", id / 60 % 60, id % 60),
+        "created_at": moment(id),
     })
+}
+
+/// When what has this number was said.
+pub(crate) fn moment(id: u64) -> String {
+    format!("2026-01-02T03:{:02}:{:02}Z", id / 60 % 60, id % 60)
 }
 
 /// git calls this as ssh; whatever host it wants, it gets the scratch remote.

@@ -245,7 +245,7 @@ fn of_pull(state: &State, pull: &Pull) -> Value {
         let of_it =
             |line: &&Value| line["id"] == root["id"] || line["in_reply_to_id"] == root["id"];
         let comments = pull.lines.iter().filter(of_it).map(said);
-        let gone = root["outdated"] == json!(true);
+        let gone = state.is_outdated(pull, root);
         let line = if gone {
             Value::Null
         } else {

@@ -12,7 +12,8 @@ use axum::{
 use serde_json::{Value, json};
 
 use crate::{
-    github::{Issue, State, lock},
+    GitHub,
+    github::{Issue, Labelled, State, lock, moment, note},
     github_routes::{Asked, Shared, Where, missing, page, refuse},
 };
 
@@ -24,6 +25,7 @@ pub(crate) fn routes() -> Router<Shared> {
         .route("/issues", get(list).post(create))
         .route("/issues/{number}", get(view).patch(edit))
         .route("/issues/{number}/labels", post(label))
+        .route("/issues/{number}/events", get(events))
         .route("/releases", get(releases).post(release))
         .route("/releases/tags/{tag}", get(released))
         .route("/git/ref/tags/{tag}", get(tag))
@@ -46,7 +48,13 @@ pub(crate) fn shown(state: &State, login: &str, title: &str, body: &str) -> Valu
         "labels": [],
         "user": { "login": login },
         "html_url": format!("https://github.com/you/scratch/issues/{number}"),
+        "updated_at": moment(0),
     })
+}
+
+/// Whether an issue changed at or after the moment that a list is asked for.
+pub(crate) fn is_since(shown: &Value, since: Option<&String>) -> bool {
+    since.is_none_or(|since| shown["updated_at"].as_str() >= Some(since))
 }
 
 async fn list(Axum(state): Where, Query(query): Asked) -> Response {
@@ -59,6 +67,7 @@ async fn list(Axum(state): Where, Query(query): Asked) -> Response {
         shown
     }));
     items.retain(|item| !open_only || item["state"] == "open");
+    items.retain(|item| item["pull_request"].is_object() || is_since(item, query.get("since")));
     page(items, &query)
 }
 
@@ -70,6 +79,7 @@ async fn create(Axum(state): Where, Json(body): Json<Value>) -> Response {
     state.issues.push(Issue {
         shown: made.clone(),
         notes: Vec::new(),
+        labelled: Vec::new(),
     });
     (StatusCode::CREATED, Json(made)).into_response()
 }
@@ -96,6 +106,22 @@ async fn edit(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Va
         }
         None => missing(),
     }
+}
+
+async fn events(Axum(state): Where, Path(number): Path<usize>, Query(query): Asked) -> Response {
+    let mut state = lock(&state);
+    let Some(issue) = find(&mut state, number) else {
+        return missing();
+    };
+    let events = issue.labelled.iter().map(|one| {
+        json!({
+            "id": one.id,
+            "event": "labeled",
+            "label": { "name": one.name },
+            "actor": { "login": one.login },
+        })
+    });
+    page(events.collect(), &query)
 }
 
 async fn label(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Value>) -> Response {
@@ -177,4 +203,65 @@ async fn annotated(Axum(state): Where, Path(sha): Path<String>) -> Response {
     commit.map_or_else(missing, |commit| {
         Json(json!({ "object": { "sha": commit, "type": "commit" } })).into_response()
     })
+}
+
+impl GitHub {
+    /// A person opens an issue on the page; its number.
+    pub fn complain(&self, login: &str, title: &str, body: &str) -> u64 {
+        let mut state = self.state();
+        let shown = shown(&state, login, title, body);
+        state.issues.push(Issue {
+            shown: shown.clone(),
+            notes: Vec::new(),
+            labelled: Vec::new(),
+        });
+        shown["number"].as_u64().unwrap_or_default()
+    }
+
+    /// Whether an issue is open, and what the notes on it say.
+    #[must_use]
+    pub fn issue(&self, number: u64) -> (bool, Vec<String>) {
+        let mut state = self.state();
+        let issue = find_issue(&mut state, number);
+        let text = |note: &Value| note["body"].as_str().unwrap_or_default().to_owned();
+        let open = issue.shown["state"] == "open";
+        (open, issue.notes.iter().map(text).collect())
+    }
+
+    /// Somebody puts a label on an issue.
+    pub fn label_issue(&self, number: u64, login: &str, name: &str) {
+        let mut state = self.state();
+        let id = state.comment_id();
+        let issue = find_issue(&mut state, number);
+        issue.shown["updated_at"] = json!(moment(id));
+        if let Some(labels) = issue.shown["labels"].as_array_mut() {
+            labels.push(json!({ "name": name }));
+        }
+        issue.labelled.push(Labelled {
+            id,
+            login: login.to_owned(),
+            name: name.to_owned(),
+        });
+    }
+
+    /// Somebody comments on an issue.
+    pub fn say_on_issue(&self, number: u64, login: &str, body: &str) {
+        let mut state = self.state();
+        let id = state.comment_id();
+        let issue = find_issue(&mut state, number);
+        issue.shown["updated_at"] = json!(moment(id));
+        issue.notes.push(note(id, login, body));
+    }
+
+    /// How many issues and releases there are.
+    #[must_use]
+    pub fn kept(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.issues.len(), state.releases.len())
+    }
+}
+
+fn find_issue(state: &mut State, number: u64) -> &mut Issue {
+    let number = usize::try_from(number).expect("a number");
+    find(state, number).expect("an issue")
 }

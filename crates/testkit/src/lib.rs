@@ -8,10 +8,12 @@ mod github_graph;
 mod github_issues;
 mod github_routes;
 mod hosted;
+mod media_standin;
 mod scratch;
 mod slack_standin;
 
 pub use github::{GitHub, PersonComment};
 pub use hosted::{Flavour, Hosted};
+pub use media_standin::MediaStandIn;
 pub use scratch::{Checkout, ScratchRepo, git};
 pub use slack_standin::{ALL_SCOPES, Disconnect, Limits, SlackStandIn};

@@ -11,6 +11,7 @@ mod admin;
 mod chat;
 mod files;
 mod limits;
+mod modals;
 mod reading;
 mod scopes;
 mod socket;
@@ -180,7 +181,18 @@ impl SlackStandIn {
 
     /// A person uploads a file; answers the timestamp of the message.
     pub fn share(&self, user: &str, channel: &str, name: &str, bytes: &[u8]) -> String {
-        self.shared.lock().share(user, channel, name, bytes)
+        self.share_all(user, channel, "", &[(name, bytes)])
+    }
+
+    /// A person uploads files with words.
+    pub fn share_all(
+        &self,
+        user: &str,
+        channel: &str,
+        text: &str,
+        files: &[(&str, &[u8])],
+    ) -> String {
+        self.shared.lock().share(user, channel, text, files)
     }
 
     /// All messages of a channel, oldest first, as Slack keeps them.

@@ -9,11 +9,10 @@ use std::{
     time::Duration,
 };
 
-use butler_protocol::{CallId, Receipt, TreeHash};
+use butler_protocol::{CallId, Image, Receipt, ToolOutcome, TreeHash};
 use butler_repo::Undo;
 use butler_sandbox::Sandbox;
 use futures_util::future::BoxFuture;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Jobs, KeptPages, Past, Workplace, content::clip, tools::Step};
@@ -33,6 +32,17 @@ pub type DiffMaker =
 /// belongs under what they answer: the preparation failed.
 pub type ReadyGate = Arc<dyn Fn() -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
+/// Says what is in a picture, for a model that cannot see; nothing when nobody could look.
+pub type Eyes = Arc<dyn Fn(Image) -> BoxFuture<'static, Option<String>> + Send + Sync>;
+
+/// Is told what calls do while they run. It must not take long: the call waits.
+pub trait Watcher: Send + Sync {
+    /// What happens now, as in "running cargo test".
+    fn progress(&self, line: &str);
+    /// The next piece of what a command writes.
+    fn output(&self, bytes: &[u8]);
+}
+
 /// How long a command waits for the preparation of its folder.
 pub(crate) const READY_PATIENCE: Duration = Duration::from_secs(900);
 
@@ -49,8 +59,9 @@ pub struct ToolContext {
     diff: Option<DiffMaker>,
     past: Option<Arc<dyn Past>>,
     ready: Option<ReadyGate>,
+    eyes: Option<Eyes>,
     undo: Option<Arc<Undo>>,
-    progress: Option<mpsc::Sender<String>>,
+    watcher: Option<Arc<dyn Watcher>>,
     result_bytes: usize,
     pages: KeptPages,
     kept: Arc<Mutex<Kept>>,
@@ -76,8 +87,9 @@ impl ToolContext {
             diff: None,
             past: None,
             ready: None,
+            eyes: None,
             undo: None,
-            progress: None,
+            watcher: None,
             result_bytes: clip::RESULT_BYTES + HINT_BYTES,
             pages: KeptPages::default(),
             kept: Arc::default(),
@@ -127,6 +139,27 @@ impl ToolContext {
         self
     }
 
+    /// With this, pictures are described instead of shown.
+    #[must_use]
+    pub fn with_eyes(mut self, eyes: Eyes) -> Self {
+        self.eyes = Some(eyes);
+        self
+    }
+
+    /// The outcome as the model can take it: what could be described is no picture any more.
+    pub(crate) async fn described(&self, mut outcome: ToolOutcome) -> ToolOutcome {
+        let Some(eyes) = &self.eyes else {
+            return outcome;
+        };
+        for image in std::mem::take(&mut outcome.images) {
+            match eyes(image.clone()).await {
+                Some(text) => outcome.text = format!("{}\n{text}", outcome.text.trim_end()),
+                None => outcome.images.push(image),
+            }
+        }
+        outcome
+    }
+
     /// With this, files are saved before a call may lose them.
     #[must_use]
     pub fn with_undo(mut self, undo: Arc<Undo>) -> Self {
@@ -134,10 +167,10 @@ impl ToolContext {
         self
     }
 
-    /// Where lines for the status card go; they are dropped when it is full.
+    /// Who is told what calls do while they run.
     #[must_use]
-    pub fn with_progress(mut self, progress: mpsc::Sender<String>) -> Self {
-        self.progress = Some(progress);
+    pub fn with_watcher(mut self, watcher: Arc<dyn Watcher>) -> Self {
+        self.watcher = Some(watcher);
         self
     }
 
@@ -187,12 +220,15 @@ impl ToolContext {
         }
     }
 
-    /// Says on the status card what happens.
-    pub fn progress(&self, line: impl Into<String>) {
-        if let Some(progress) = &self.progress {
-            // A full status card is no reason to wait.
-            let _ = progress.try_send(line.into());
+    /// Says in a line what happens.
+    pub fn progress(&self, line: impl AsRef<str>) {
+        if let Some(watcher) = &self.watcher {
+            watcher.progress(line.as_ref());
         }
+    }
+
+    pub(crate) fn watcher(&self) -> Option<&dyn Watcher> {
+        self.watcher.as_deref()
     }
 
     /// The background commands; the driver stops them when the activation ends.

@@ -22,7 +22,7 @@ use butler_protocol::{
 use crate::{edits::edited, words};
 
 /// Bytes that stand for a picture when the size of a request is estimated.
-const IMAGE_BYTES: u64 = 4800;
+pub const IMAGE_BYTES: u64 = 4800;
 /// Bytes per token when no provider has counted, as a fair guess.
 pub(crate) const BYTES_PER_TOKEN: u64 = 3;
 /// Bytes per token where a guess must not be too low.

@@ -46,7 +46,7 @@ pub use effect::{
     Effect, Interrupted, Mark, ModelCall, Order, Outgoing, PostKind, Reserve, Settle,
 };
 pub use event::{Budget, Event, FailureKind, Heard, ModelFailure};
-pub use fold::{Messages, fold};
+pub use fold::{IMAGE_BYTES, Messages, fold};
 pub use machine::Machine;
 pub use setup::{Limits, Models, Setup};
 pub use thread_fold::bill::Share;

@@ -12,7 +12,7 @@ pub(crate) mod review;
 pub(crate) mod seen;
 pub(crate) mod waste;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use butler_policy::host_of;
 use butler_protocol::{
@@ -122,6 +122,8 @@ pub struct Outside {
     /// Where the first one came from. It stays in the context, so what it forbids
     /// stays forbidden.
     pub taint: Option<String>,
+    /// The issues of the forge that the thread is about.
+    pub issues: BTreeSet<u64>,
     /// Hosts of the web that were read here.
     pub read_hosts: Vec<String>,
     /// Hosts that a search named.
@@ -162,6 +164,13 @@ impl ThreadFold {
                 text.clone_into(&mut request.words);
             }
             return;
+        }
+        if let Record::User {
+            event: Some(event), ..
+        } = record
+            && let Some(EventKind::Issue(number)) = event.kind()
+        {
+            self.outside.issues.insert(number);
         }
         match record {
             Record::User {

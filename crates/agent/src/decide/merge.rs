@@ -23,6 +23,7 @@ use crate::{
         outcomes,
     },
     develop::{item, stacking},
+    listen::issue,
     tell::{render, report, thread_journal, thread_logs, thread_page},
     thread::context::{ThreadContext, request_nth},
     upkeep::{conflict, growing, history, overlap, pull_news, tree},
@@ -122,6 +123,11 @@ pub(crate) async fn finish(
     fault("agent.before-clean-up");
     let gone = clean_up(context, subject, cancel).await?;
     fault("agent.after-clean-up");
+    let settled = if subject.knowledge {
+        Vec::new()
+    } else {
+        issue::close(context, cancel).await
+    };
     let mut late = accepted(context, subject);
     late.retain(|proposal| !kept.contains(&proposal.title()));
     if !late.is_empty() && !subject.knowledge {
@@ -132,6 +138,7 @@ pub(crate) async fn finish(
         .iter()
         .map(|title| format!("Remembered: {title}"))
         .chain(beside)
+        .chain(settled)
     {
         text.push_str(&format!("\n{line}"));
     }

@@ -14,6 +14,7 @@ use crate::{
     decide::{maps, merge, roadmap},
     develop::orders,
     listen::buttons,
+    tell::plan_changes,
     thread::{context::ThreadContext, prepare},
     upkeep::pull_news,
 };
@@ -34,7 +35,7 @@ pub(crate) async fn carry_out(
         return Ok(ToolOutcome::error("the card is not known any more"));
     };
     let person = context.poster.web.user_name(&order.person).await?;
-    let Some(asked) = decided_about(context, order, asked).await? else {
+    let Some((asked, changes)) = decided_about(context, order, asked).await? else {
         return Ok(ToolOutcome::error(format!(
             "{} pressed {} on card {}, but what it showed has changed since. Nothing was done; put it before them again.",
             person_first(&person),
@@ -43,7 +44,17 @@ pub(crate) async fn carry_out(
         )));
     };
     match (order.kind, order.choice) {
-        (DecisionKind::Plan, Choice::Approve) => start(context, order, &asked, cancel).await,
+        (DecisionKind::Plan, Choice::Approve) => {
+            let told = match changes.is_empty() {
+                true => "the Coder has the plan".to_owned(),
+                false => format!(
+                    "{} changed the plan on its card and approved that. The Coder has the changed plan:\n- {}",
+                    person_first(&person),
+                    changes.join("\n- ")
+                ),
+            };
+            start(context, order, &asked, told, cancel).await
+        }
         (DecisionKind::Plan | DecisionKind::Roadmap, Choice::Modify) => {
             let poster = &context.poster;
             let idem = context.idem_for(&order.request, "modify");
@@ -104,24 +115,29 @@ async fn replaced(context: &ThreadContext, order: &Order) -> Result<ToolOutcome,
 }
 
 /// What the hub's record is about: exactly what the log holds, or the plan that a
-/// person made of it on its card. A card that was posted before a crash can show what
+/// person made of it on its card, with a line for each of their changes. A card that was posted before a crash can show what
 /// is not so any more; then nothing.
 async fn decided_about(
     context: &ThreadContext,
     order: &Order,
     mut asked: Asked,
-) -> Result<Option<Asked>, AgentError> {
+) -> Result<Option<(Asked, Vec<String>)>, AgentError> {
     let view = context.poster.control.decision(&order.request).await?;
     if view.asked.sha256 != asked.sha256 {
         return Ok(None);
     }
+    let mut changes = Vec::new();
     if let Some(plan) = view.edited {
+        if let Subject::Plan(before) = &asked.subject {
+            changes = plan_changes::between(before, &plan);
+        }
         asked.sha256 = plan.sha256();
         asked.subject = Subject::Plan(plan);
     }
     let same =
         |decision: &Decision| decision.sha256 == asked.sha256 && decision.choice == order.choice;
-    Ok(view.decided.as_ref().is_some_and(same).then_some(asked))
+    let decided = view.decided.as_ref().is_some_and(same);
+    Ok(decided.then_some((asked, changes)))
 }
 
 fn until_they_speak(outcome: ToolOutcome) -> ToolOutcome {
@@ -182,6 +198,7 @@ async fn start(
     context: &ThreadContext,
     order: &Order,
     asked: &Asked,
+    told: String,
     cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let Subject::Plan(plan) = &asked.subject else {
@@ -215,7 +232,7 @@ async fn start(
             &body,
         )
         .await?;
-    Ok(ToolOutcome::ok("the Coder has the plan").then(Then::PassOn))
+    Ok(ToolOutcome::ok(told).then(Then::PassOn))
 }
 
 async fn close(

@@ -274,6 +274,7 @@ impl Runner {
     async fn send(&self, thread: &ThreadId, heard: Heard) {
         let mail = Mail::Heard {
             files: Vec::new(),
+            paid: Vec::new(),
             heard,
             hand_over: None,
             ack: None,
@@ -361,7 +362,9 @@ impl Runner {
         };
         let key = Idem::new(format!("{}-item-{number}", view.request));
         fault("agent.before-item");
-        let opened = poster.open(&view.thread.channel, key, &text, tag).await;
+        let opened = poster
+            .open(&view.thread.channel, key, &text, Some(tag))
+            .await;
         fault("agent.after-item");
         match opened {
             Ok(posted) => {

@@ -21,9 +21,9 @@ use crate::{
     agent::Agent,
     decide::person_actions::Asked,
     develop::orders,
-    listen::{control_words, draft::Notes, drafting::Drafting, work_key::WorkKey},
+    listen::{control_words, draft::Notes, drafting::Drafting, voice::Listened, work_key::WorkKey},
     tell::{joining, render},
-    upkeep::pull_watch::FromForge,
+    upkeep::forge::pull_watch::FromForge,
 };
 
 /// How long somebody who was at work may take to say that it stopped.
@@ -39,6 +39,8 @@ pub(crate) enum Mail {
         hand_over: Option<Box<HandOver>>,
         /// What a person attached to it.
         files: Vec<File>,
+        /// What it cost to listen to it.
+        paid: Vec<Record>,
         /// Sent once it is in the log.
         ack: Option<Ack>,
     },
@@ -195,7 +197,8 @@ impl Intake {
     ///
     /// # Errors
     /// When the hub cannot be asked for what the envelope points to.
-    pub(crate) async fn sort(&self, envelope: Envelope) -> Result<Sorted, AgentError> {
+    pub(crate) async fn sort(&self, listened: Listened) -> Result<Sorted, AgentError> {
+        let Listened { envelope, paid } = listened;
         let ack = Ack {
             acker: self.acker.clone(),
             id: envelope.id.clone(),
@@ -215,7 +218,7 @@ impl Intake {
             Some((work_key, mail)) => Ok(Sorted::For {
                 work_key,
                 seq: envelope.stamp.as_ref().map_or(0, |stamp| stamp.seq),
-                mail: Box::new(with_ack(mail, ack)),
+                mail: Box::new(with_ack(mail, ack, paid)),
             }),
         }
     }
@@ -403,6 +406,7 @@ impl Intake {
             heard,
             hand_over: hand_over.map(Box::new),
             files,
+            paid: Vec::new(),
             ack: None,
         };
         Ok(Some((work_key, mail)))
@@ -451,7 +455,7 @@ impl Intake {
     }
 }
 
-fn author(message: &Message, stamp: &Stamp, bots: &[String]) -> Author {
+pub(crate) fn author(message: &Message, stamp: &Stamp, bots: &[String]) -> Author {
     match (stamp.from, &message.user, &message.bot_id) {
         (Some(_), _, _) | (None, Some(_), None) => Author::Ours,
         (None, _, bot) => Author::ForeignBot {
@@ -460,7 +464,7 @@ fn author(message: &Message, stamp: &Stamp, bots: &[String]) -> Author {
     }
 }
 
-fn with_ack(mail: Mail, sent: Ack) -> Mail {
+fn with_ack(mail: Mail, sent: Ack, paid: Vec<Record>) -> Mail {
     match mail {
         Mail::Heard {
             heard,
@@ -471,6 +475,7 @@ fn with_ack(mail: Mail, sent: Ack) -> Mail {
             heard,
             hand_over,
             files,
+            paid,
             ack: Some(sent),
         },
         Mail::Decided { decision, .. } => Mail::Decided {

@@ -24,6 +24,7 @@ use crate::{
         intake::{Intake, Mail, Sorted},
         pause::Pause,
         restart,
+        voice::{Listened, Voices},
         work_key::WorkKey,
     },
     tell::poster::Poster,
@@ -33,7 +34,11 @@ use crate::{
         workers::Workers,
     },
     upkeep::{
-        garbage, playbook_cache::PlaybookCache, pruning, pull_watch, rules_in_force::RulesInForce,
+        forge::{issue_watch, pull_watch},
+        garbage,
+        playbook_cache::PlaybookCache,
+        pruning,
+        rules_in_force::RulesInForce,
         servers,
     },
 };
@@ -94,17 +99,29 @@ fn listen<'a>(
         });
         let (letters, mut for_threads) = mpsc::channel(LETTERS);
         let developing = Duty::Front.is_of(agent.role()).then(|| {
-            let going = runner::keep_going(Arc::clone(&agent), letters, life.child_token());
-            tokio::spawn(going)
+            let (agent, life) = (Arc::clone(&agent), life.child_token());
+            let assigned = issue_watch::watch(Arc::clone(&agent), letters.clone(), life.clone());
+            let going = runner::keep_going(agent, letters, life);
+            tokio::spawn(async move {
+                tokio::join!(assigned, going);
+            })
         });
-        let telling = tokio::spawn(servers::tell(Arc::clone(&agent), life.child_token()));
+        let telling = {
+            let servers = servers::tell(Arc::clone(&agent), life.child_token());
+            let facts = servers::tell_facts(Arc::clone(&agent), life.child_token());
+            tokio::spawn(async move {
+                tokio::join!(servers, facts);
+            })
+        };
+        let (spoken, mut voices) = mpsc::channel(LETTERS);
+        let mut listening = Voices::new(Arc::clone(&agent), spoken, life.child_token());
         let mut leave_by = None;
         loop {
             let leaving = agent.is_leaving();
             if leaving {
                 leave_by.get_or_insert_with(|| Instant::now() + restart::PATIENCE);
             }
-            let envelope = tokio::select! {
+            let listened = tokio::select! {
                 () = cancel.cancelled() => break,
                 () = workers.at_rest(), if leaving => break,
                 () = restart::out_of_patience(leave_by), if !working.is_cancelled() => {
@@ -121,16 +138,21 @@ fn listen<'a>(
                     workers.deliver(&work_key, 0, mail).await;
                     continue;
                 }
-                envelope = socket.next() => envelope,
+                Some(listened) = voices.recv() => Some(listened),
+                envelope = socket.next() => match envelope.map(|one| listening.take(one)) {
+                    Some(None) => continue,
+                    Some(Some(envelope)) => Some(Listened::unspoken(envelope)),
+                    None => None,
+                },
             };
-            let Some(envelope) = envelope else {
+            let Some(listened) = listened else {
                 // The socket hears of our own end as soon as we do.
                 if !cancel.is_cancelled() {
                     warn!(reason = ?socket.ended(), "the hub does not talk to us any more");
                 }
                 break;
             };
-            match intake.sort(envelope).await {
+            match intake.sort(listened).await {
                 Ok(Sorted::For {
                     work_key,
                     seq,

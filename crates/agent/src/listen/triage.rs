@@ -34,6 +34,7 @@ pub(crate) fn spoken(envelope: &Envelope, speaker: Speaker, text: String) -> Mai
         },
         hand_over: None,
         files: Vec::new(),
+        paid: Vec::new(),
         ack: None,
     }
 }

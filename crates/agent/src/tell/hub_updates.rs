@@ -9,9 +9,14 @@ use butler_protocol::{
 };
 use butler_slack::SlackError;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{agent::Agent, listen::work_key::WorkKey};
+use crate::{
+    agent::Agent,
+    listen::work_key::WorkKey,
+    thread::live_work::{self, LiveBoard},
+};
 
 /// Well inside the lease of 30 s.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -38,8 +43,12 @@ pub(crate) enum HubUpdate {
 
 /// The sending end. HubUpdates are done in order by one task, which ends when this
 /// is dropped.
-#[derive(Debug, Clone)]
-pub(crate) struct HubUpdates(mpsc::Sender<HubUpdate>);
+#[derive(Clone)]
+pub(crate) struct HubUpdates {
+    sender: mpsc::Sender<HubUpdate>,
+    /// What people see who watch.
+    pub(crate) live: Arc<LiveBoard>,
+}
 
 impl HubUpdates {
     /// Starts the task; await the handle to see the last chore done.
@@ -48,18 +57,19 @@ impl HubUpdates {
         work_key: WorkKey,
     ) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let task = tokio::spawn(work(agent, work_key, receiver));
-        (Self(sender), task)
+        let live = Arc::<LiveBoard>::default();
+        let task = tokio::spawn(work(agent, work_key, receiver, Arc::clone(&live)));
+        (Self { sender, live }, task)
     }
 
     /// For whoever must not speak before the hub knows what the log says.
     pub(crate) fn behind(&self) -> Behind {
-        Behind(self.0.downgrade())
+        Behind(self.sender.downgrade())
     }
 
     /// Adds a chore; waits while very many are open.
     pub(crate) async fn add(&self, hub_update: HubUpdate) {
-        let _ = self.0.send(hub_update).await;
+        let _ = self.sender.send(hub_update).await;
     }
 }
 
@@ -80,7 +90,32 @@ impl Behind {
     }
 }
 
-async fn work(agent: Arc<Agent>, work_key: WorkKey, mut hub_updates: mpsc::Receiver<HubUpdate>) {
+async fn work(
+    agent: Arc<Agent>,
+    work_key: WorkKey,
+    hub_updates: mpsc::Receiver<HubUpdate>,
+    live: Arc<LiveBoard>,
+) {
+    let over = CancellationToken::new();
+    let showing = live_work::keep_showing(
+        Arc::clone(&agent),
+        work_key.thread.clone(),
+        Arc::clone(&live),
+        over.clone(),
+    );
+    let telling = async {
+        tell(&agent, &work_key, hub_updates, &live).await;
+        over.cancel();
+    };
+    tokio::join!(showing, telling);
+}
+
+async fn tell(
+    agent: &Agent,
+    work_key: &WorkKey,
+    mut hub_updates: mpsc::Receiver<HubUpdate>,
+    live: &LiveBoard,
+) {
     let thread = work_key.thread.clone();
     let mut step: Option<Activity> = None;
     loop {
@@ -94,6 +129,9 @@ async fn work(agent: Arc<Agent>, work_key: WorkKey, mut hub_updates: mpsc::Recei
             }
         };
         let Some(hub_update) = hub_update else { return };
+        if let HubUpdate::Activity(state, _) = &hub_update {
+            live.set_working(*state == ActivityState::Working);
+        }
         fault("agent.before-chore");
         match hub_update {
             // Who researches is not whom a person steers in this thread.
@@ -121,7 +159,7 @@ async fn work(agent: Arc<Agent>, work_key: WorkKey, mut hub_updates: mpsc::Recei
             }
             HubUpdate::CatchUp(log) => {
                 let log = work_key.for_the_hub(log);
-                report(catch_up(&agent, &thread, log).await, "records");
+                report(catch_up(agent, &thread, log).await, "records");
             }
             HubUpdate::Flush(done) => drop(done.send(())),
             HubUpdate::Settle(settlement) => {

@@ -26,6 +26,9 @@ pub(crate) fn between(old: &Plan, new: &Plan) -> Vec<String> {
     if let (Some((low, high)), true) = (old.estimate, old.estimate != new.estimate) {
         lines.push(format!("expected cost: was {}", low.to(high)));
     }
+    if let (Some(cap), true) = (new.cap, old.cap != new.cap) {
+        lines.push(format!("it may cost at most {cap}"));
+    }
     if lines.is_empty() {
         lines.push("nothing: it is the same plan".to_owned());
     }
@@ -102,6 +105,7 @@ mod tests {
             rejected: Vec::new(),
             complexity: Complexity::Simple,
             estimate: Some((Usd::from_cents(10), Usd::from_cents(20))),
+            cap: None,
         }
     }
 

@@ -57,16 +57,16 @@ impl Poster {
             .await
     }
 
-    /// Opens a thread for an item of the roadmap. The hub refuses one that has begun.
+    /// Opens a thread; for an item of the roadmap the hub refuses one that has begun.
     pub(crate) async fn open(
         &self,
         channel: &ChannelId,
         idem: Idem,
         markdown: &str,
-        item: ItemTag,
+        item: Option<ItemTag>,
     ) -> Result<Posted, SlackError> {
         let mut tag = PostTag::message(idem, Vec::new());
-        tag.item = Some(item);
+        tag.item = item;
         let post = Post {
             channel: channel.clone(),
             thread: None,

@@ -404,6 +404,7 @@ mod tests {
             rejected: vec![],
             complexity: Complexity::Simple,
             estimate: None,
+            cap: None,
         }
     }
 

@@ -123,6 +123,7 @@ mod tests {
             rejected: vec![],
             complexity: Complexity::Simple,
             estimate: Some((Usd::from_cents(10), Usd::from_cents(20))),
+            cap: None,
         }
     }
 

@@ -118,6 +118,7 @@ mod tests {
             rejected: vec![],
             complexity: Complexity::Simple,
             estimate: None,
+            cap: None,
         };
         let evidence = ["⚠ Checks: **unverified**".to_owned(), "fine".to_owned()];
         let lines = deviations(Some(&plan), &evidence, &["b".into(), "c".into()]);

@@ -15,6 +15,7 @@ use crate::{
         hub_updates::HubUpdates,
         poster::Poster,
     },
+    thread::live_work::LiveBoard,
 };
 
 /// One role in one thread. Cheap to clone; clones share what is known, and each
@@ -35,6 +36,8 @@ pub(crate) struct ThreadContext {
     brought: Arc<Mutex<Option<Vec<ToolSpec>>>>,
     /// Shows people how far the work is.
     board: Arc<Board>,
+    /// What people see who watch.
+    pub(crate) live: Arc<LiveBoard>,
     /// Pages of the web that were read a moment ago.
     pub(crate) pages: KeptPages,
 }
@@ -59,6 +62,7 @@ impl ThreadContext {
             to_write: Arc::default(),
             brought: Arc::default(),
             board: Arc::default(),
+            live: Arc::clone(&hub_updates.live),
             pages: KeptPages::default(),
         }
     }
@@ -85,6 +89,7 @@ impl ThreadContext {
 
     /// The log has grown.
     pub(crate) fn learn(&self, facts: &ThreadFold) {
+        self.live.list(&facts.moving.progress);
         if facts.moving.progress.is_due() {
             self.board.show(Wanted {
                 poster: self.poster.clone(),

@@ -13,7 +13,7 @@ use butler_protocol::{
 };
 use butler_repo::{DiffOf, Repo, Undo, Worktree, WorktreeLock};
 use butler_tools::{
-    Cache, DiffMaker, Executor, Registry, Surroundings, ToolContext, TreeHasher, Workplace,
+    Cache, DiffMaker, Executor, Registry, Surroundings, ToolContext, TreeHasher, Watcher, Workplace,
 };
 use butler_turn::ThreadFold;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ use crate::{
     develop::stacking::{self, Below},
     listen::shortcut,
     tell::joining,
-    thread::{context::ThreadContext, past::ThreadPast, prepare, worker::attached},
+    thread::{context::ThreadContext, past::ThreadPast, prepare, seeing, worker::attached},
     tools,
 };
 
@@ -118,9 +118,13 @@ impl ToolSession {
         let workplace = Workplace::open(&folder, checks, around)?;
         let mut tool_context = ToolContext::new(Arc::new(workplace), cancel.clone())
             .with_sandbox(Arc::clone(&agent.sandbox))
+            .with_watcher(Arc::clone(&context.live) as Arc<dyn Watcher>)
             .with_pages(context.pages.clone());
         if context.is_small() {
             tool_context = tool_context.with_result_bytes(tools::small::RESULT_BYTES);
+        }
+        if let Some(eyes) = seeing::eyes(context, cancel) {
+            tool_context = tool_context.with_eyes(eyes);
         }
         if let Some(ready) = ready {
             tool_context = tool_context.with_ready(ready);
@@ -135,9 +139,11 @@ impl ToolSession {
             if let Some(undo) = Undo::of(&worktree.path, worktree.short()) {
                 tool_context = tool_context.with_undo(Arc::new(undo));
             }
+            let diff = diff_of(worktree.clone());
+            context.live.opened(Arc::clone(&diff));
             tool_context = tool_context
                 .with_tree(tree_of(worktree.clone()))
-                .with_diff(diff_of(worktree.clone()));
+                .with_diff(diff);
             if let Some(past) = ThreadPast::of(agent, worktree) {
                 tool_context = tool_context.with_past(Arc::new(past));
             }

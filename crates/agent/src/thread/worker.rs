@@ -9,7 +9,7 @@ mod findings;
 mod joining;
 mod mail;
 mod merging;
-mod models;
+pub(crate) mod models;
 
 use std::{sync::Arc, time::Duration};
 

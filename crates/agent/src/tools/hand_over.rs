@@ -4,12 +4,12 @@
 
 mod verdict;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use butler_policy::{Permit, Right, Scope, right};
 use butler_protocol::{
-    CallId, CommitSha, DecisionKind, HandOver, Receipt, Record, RefusedFor, Role, Then,
-    ToolOutcome, ToolSpec, Waiting,
+    CallId, CommitSha, DecisionKind, HandOver, PrNumber, Receipt, Record, RefusedFor, Role, Said,
+    Then, ToolOutcome, ToolSpec, Waiting,
 };
 use butler_repo::{Author, DiffOf, Error, NewComment, NewPull, Worktree, with_block};
 use butler_tools::{Tool, ToolContext, tools::RunChecks};
@@ -394,10 +394,11 @@ async fn answer(
     tool_context: &ToolContext,
 ) -> Result<(), ToolOutcome> {
     let open = context.facts().pulls.to_answer.clone();
+    let gone = gone_lines(context, &open, tool_context).await;
     for (pr, said) in &open {
         let given = answers.iter().find(|answer| answer.to == said.id);
         let text = given.map_or("This was looked at.", |answer| answer.text.trim());
-        let gone = if said.outdated {
+        let gone = if said.outdated || gone.contains(&said.id) {
             "\n\nThe line that this was about is gone."
         } else {
             ""
@@ -423,6 +424,31 @@ async fn answer(
             .map_err(|error| failed("a comment could not be answered", &error))?;
     }
     Ok(())
+}
+
+/// Those of the comments whose line is gone by now: what was pushed may have changed it.
+/// Where that cannot be seen, what was seen before holds.
+async fn gone_lines(
+    context: &ThreadContext,
+    open: &[(PrNumber, Said)],
+    tool_context: &ToolContext,
+) -> BTreeSet<String> {
+    let numbers: BTreeSet<PrNumber> = open.iter().map(|(pr, _)| *pr).collect();
+    if numbers.is_empty() {
+        return BTreeSet::new();
+    }
+    let numbers: Vec<PrNumber> = numbers.into_iter().collect();
+    let forge = &context.agent.forge;
+    match forge.look(&numbers, tool_context.cancel()).await {
+        Ok(now) => {
+            let said = now.into_iter().flat_map(|pull| pull.said);
+            said.filter(|one| one.outdated).map(|one| one.id).collect()
+        }
+        Err(error) => {
+            tracing::warn!(%error, "which comments are outdated could not be seen");
+            BTreeSet::new()
+        }
+    }
 }
 
 /// The checks, where nobody ran them on these files: what the hand-over needs is

@@ -24,6 +24,7 @@ use butler_tools::Tool;
 use schemars::JsonSchema;
 
 use chat::{Chat, ChatTool, SLOW};
+pub(crate) use github::issue::whole as issue_text;
 use hand_over::HandOverTool;
 pub(crate) use hand_over::findings;
 pub(crate) use propose_merge::research;

@@ -129,6 +129,7 @@ impl Input {
             rejected: Vec::new(),
             complexity: input.complexity,
             estimate: None,
+            cap: None,
         })
     }
 }

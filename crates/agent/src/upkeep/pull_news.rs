@@ -34,6 +34,7 @@ pub(crate) async fn opened(
             branch: Some(worktree.branch.clone()),
             head: head.clone(),
             state: PullStatus::Open,
+            url: pull.url.clone(),
             diff,
         },
     )
@@ -52,6 +53,7 @@ pub(crate) async fn ended(context: &ThreadContext, subject: &MergeSubject, state
             branch: None,
             head: subject.head.clone(),
             state,
+            url: None,
             diff: None,
         },
     )
@@ -74,6 +76,7 @@ pub(crate) async fn reopened(context: &ThreadContext, pr: PrNumber, cancel: &Can
             branch: Some(pull.branch),
             head: pull.head,
             state: PullStatus::Open,
+            url: None,
             diff: None,
         },
     )

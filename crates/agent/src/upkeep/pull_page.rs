@@ -13,6 +13,7 @@ use tracing::warn;
 
 use crate::{
     AgentError,
+    listen::issue,
     tell::{
         bill::Bill,
         forge_text, render,
@@ -54,6 +55,7 @@ fn render(said: &str, logs: &[RoleLog], receipt: Option<&Receipt>, thread: &str)
     let _ = write!(text, "\n\n**Who worked on it:** {}", people(logs));
     let cost = Bill::of(logs).total().or_unknown();
     let _ = write!(text, "\n\n**Cost so far:** {cost}\n\nThread: {thread}");
+    text.push_str(&issue::closing(&issue::of_logs(logs)));
     text
 }
 

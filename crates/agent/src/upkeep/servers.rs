@@ -1,9 +1,10 @@
-//! Tells the hub how the role's MCP servers stand, so that the page can show it. What
-//! cannot be told is told later; the work does not depend on it.
+//! Tells the hub how the role's MCP servers stand, and what this process is: its version, its
+//! models, and which of them are left alone for a while. The page shows it. What cannot be
+//! told is told later; the work does not depend on it.
 
 use std::{sync::Arc, time::Duration};
 
-use butler_protocol::{ServerState, ServerStatus};
+use butler_protocol::{AgentFacts, ServerState, ServerStatus};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +17,9 @@ const GLANCE: Duration = Duration::from_secs(10);
 const SELDOM: Duration = Duration::from_secs(60);
 /// A hub that was started anew knows nothing.
 const AGAIN: Duration = Duration::from_secs(30);
+/// The same for what this process is, which seldom changes.
+const GLANCE_AT_FACTS: Duration = Duration::from_secs(5);
+const FACTS_AGAIN: Duration = Duration::from_secs(60);
 
 /// Tells it when it changed, and now and then; a role without servers says nothing.
 pub(crate) async fn tell(agent: Arc<Agent>, cancel: CancellationToken) {
@@ -40,5 +44,41 @@ pub(crate) async fn tell(agent: Arc<Agent>, cancel: CancellationToken) {
             () = cancel.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
+    }
+}
+
+/// Tells what this process is at the start, when it changed, and now and then.
+pub(crate) async fn tell_facts(agent: Arc<Agent>, cancel: CancellationToken) {
+    let mut told = None;
+    let mut due = Instant::now();
+    loop {
+        let now = facts(&agent);
+        if told.as_ref() != Some(&now) || Instant::now() >= due {
+            match agent.poster.control.facts(&now).await {
+                Ok(()) => told = Some(now),
+                Err(error) => tracing::debug!(%error, "what this process is is not told"),
+            }
+            due = Instant::now() + FACTS_AGAIN;
+        }
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            () = tokio::time::sleep(GLANCE_AT_FACTS) => {}
+        }
+    }
+}
+
+fn facts(agent: &Agent) -> AgentFacts {
+    let chain = &agent.rules().models.chain;
+    let others = [&chain.fallback, &chain.stronger].into_iter().flatten();
+    let mut models = vec![chain.usual.clone()];
+    for other in others {
+        if !models.contains(other) {
+            models.push(other.clone());
+        }
+    }
+    AgentFacts {
+        version: agent.config.version.clone(),
+        models,
+        resting: agent.model.resting(),
     }
 }

@@ -2,20 +2,24 @@
 
 use std::time::Duration;
 
-use butler_agent::{AccessRules, ByComplexity, ModelRules, Patience, Rules, WorkLimits};
+use butler_agent::{
+    AccessRules, ByComplexity, IssueRules, ModelRules, Patience, Rules, Transcription, WorkLimits,
+};
 use butler_config::{JournalPlace, Knowledge, Language, Settings, Undoable};
 use butler_policy::{Duty, McpApproval, Overrides};
-use butler_protocol::{Complexity, Role, visible_line};
+use butler_protocol::{Complexity, Role, Usd, visible_line};
 use butler_tools::{Check, OutsideTools};
 use butler_turn::{Limits, Models, route::RespondTo};
 
 use crate::{
     error::CliError,
-    wiring::{mcp, redactor},
+    wiring::{client_of, mcp, redactor},
 };
 
 /// For models of which nobody knows better.
 const USUAL_WINDOW: u64 = 128_000;
+/// What a minute of speech costs where nobody says it: more than anybody asks for it.
+const DEAREST_MINUTE: f64 = 0.02;
 /// The most that one answer may hold: room for a long file, and little enough
 /// that its worst case does not eat the budget.
 const LONGEST_ANSWER: u32 = 8_192;
@@ -34,6 +38,10 @@ pub(crate) fn rules(settings: &Settings, role: Role) -> Result<Rules, CliError> 
                 butler_config::RespondTo::Mention => RespondTo::Mention,
             },
             allowed_bots: settings.repo.slack.allowed_bots.clone(),
+            issues: IssueRules {
+                label: settings.repo.issues.label.clone(),
+                mention: settings.repo.issues.mention.clone(),
+            },
         },
         limits: limits(settings, role),
         journal_in_pull: settings.repo.journal == JournalPlace::Pr,
@@ -70,6 +78,8 @@ fn models(settings: &Settings, role: Role) -> ModelRules {
         builders: builders(settings),
         pool: settings.repo.models.pm.pool.clone(),
         first_pass: first_pass(settings, role),
+        seeing: seeing(settings, role),
+        transcription: transcription(settings, role),
     }
 }
 
@@ -123,6 +133,31 @@ pub(crate) fn language(settings: &Settings) -> Option<String> {
 fn milliseconds(hours: f64) -> i64 {
     // The cast saturates; who writes a thousand years means never.
     (hours * 3_600_000.0) as i64
+}
+
+/// Who writes recordings down, and what a minute of that may cost.
+fn transcription(settings: &Settings, role: Role) -> Option<Transcription> {
+    let named = settings.repo.models.transcription.as_ref()?;
+    let machine = &settings.machine;
+    let found = machine.media_endpoint();
+    let (name, endpoint) = found.or_else(|| machine.endpoint_for(role))?;
+    let client = client_of(machine, &name, &endpoint).ok()?;
+    let unknown = match client.endpoint.is_loopback() {
+        true => 0.0,
+        false => DEAREST_MINUTE,
+    };
+    Some(Transcription {
+        model: named.model.clone(),
+        per_minute: Usd::from_dollars(named.dollars_per_minute.unwrap_or(unknown)),
+        client,
+    })
+}
+
+/// The Artist's model sees for those that do not, where it is at the same endpoint.
+fn seeing(settings: &Settings, role: Role) -> Option<String> {
+    let endpoint = |role| settings.machine.endpoint_for(role).map(|(name, _)| name);
+    let shared = endpoint(role) == endpoint(Role::Artist);
+    shared.then(|| settings.repo.models.of(Role::Artist).model)
 }
 
 /// A cheap look before the full one, where the repo wants that.

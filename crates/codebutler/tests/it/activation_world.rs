@@ -364,6 +364,7 @@ fn plan() -> Plan {
         rejected: vec![],
         complexity: Complexity::Simple,
         estimate: None,
+        cap: None,
     }
 }
 

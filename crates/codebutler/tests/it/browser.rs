@@ -21,7 +21,7 @@ const CLEANUP: &str =
 /// Where the driver is. Without it the tests are skipped at home, and fail
 /// where everything must be tried.
 #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
-fn driver() -> Option<PathBuf> {
+pub(crate) fn driver() -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os("CODEBUTLER_BROWSER_DIR") {
         return Some(dir.into());
     }
@@ -76,14 +76,26 @@ impl Drop for Demo {
 
 /// Runs a script of `crates/hub/tests/browser` on a demo of its own.
 fn drive(script: &str, variables: &[(&str, &str)]) {
-    let Some(dir) = driver() else { return };
+    if driver().is_none() {
+        return;
+    }
     let home = tempfile::tempdir().unwrap();
     let demo = Demo::start(home.path());
+    play(script, &demo.link, variables);
+    assert!(
+        !home.path().join(".codebutler").exists(),
+        "the demo leaves the home alone"
+    );
+}
+
+/// Runs a script of `crates/hub/tests/browser` at this address.
+pub(crate) fn play(script: &str, link: &str, variables: &[(&str, &str)]) {
+    let Some(dir) = driver() else { return };
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/browser");
     let mut node = Command::new("node");
     node.arg(scripts.join(script))
         .env("BROWSER_DIR", dir)
-        .env("LOGIN", &demo.link)
+        .env("LOGIN", link)
         .envs(variables.iter().copied())
         .stdin(Stdio::null());
     if let Some(pictures) = std::env::var_os("CODEBUTLER_PICTURES") {
@@ -98,10 +110,6 @@ fn drive(script: &str, variables: &[(&str, &str)]) {
         text(&output.stdout),
         text(&output.stderr)
     );
-    assert!(
-        !home.path().join(".codebutler").exists(),
-        "the demo leaves the home alone"
-    );
 }
 
 #[test]
@@ -112,6 +120,23 @@ fn the_demo_is_played_by_clicks_on_a_desktop() {
 #[test]
 fn the_demo_is_played_by_taps_on_a_phone() {
     drive("demo.mjs", &[("REQUEST", FEATURE), ("SIZE", "phone")]);
+}
+
+/// What waits, through a whole story, with notifications and a search in the end.
+fn needs(size: &str) {
+    let found = [("WORD", "json flag"), ("FILE", "notes.sh")];
+    let asked = [("REQUEST", FEATURE), ("SIZE", size)];
+    drive("needs.mjs", &[asked, found].concat());
+}
+
+#[test]
+fn what_needs_a_person_is_told_through_a_story_on_a_desktop() {
+    needs("desktop");
+}
+
+#[test]
+fn what_needs_a_person_is_told_through_a_story_on_a_phone() {
+    needs("phone");
 }
 
 #[test]

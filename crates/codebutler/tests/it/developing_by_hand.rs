@@ -232,3 +232,25 @@ async fn one_item_asked_for_by_its_number_ends_as_done() {
     assert_eq!(roadmap.matches("- Status: done").count(), 1, "{roadmap}");
     assert_eq!(merged(&team), ["birch"]);
 }
+
+/// Nobody allowed a suggestion to count: the item waits for a person's words, and what does
+/// not depend on it is built meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_waits_for_a_person_unless_a_suggestion_may_count() {
+    let items = [item(1, &[], Fate::Asks), item(2, &[], Fate::Built)];
+    let team = team(&items, "{}", &[]).await;
+    let root = team.say("develop everything").await;
+    team.press(&root, "start_merging").await;
+    until_said(&team, &root, "1 of 2 items done", PATIENCE).await;
+    let own = until_stands(&team, 1, "asks", "").await;
+    until_said(&team, &root, "In the sun or in the shade?", PATIENCE).await;
+    let thread = team.thread(&own).await.unwrap();
+    assert!(!says(&thread, "Plant it"), "{:#?}", story(&thread));
+    assert_eq!(merged(&team), ["birch"]);
+    team.reply(&root, "1: in the shade").await;
+    let thread = until_said(&team, &root, "The run has ended", PATIENCE).await;
+    assert!(says(&thread, "all 2 items are done"), "{thread:#}");
+    let thread = team.thread(&own).await.unwrap();
+    assert!(says(&thread, "in the shade"), "{:#?}", story(&thread));
+    assert_eq!(merged(&team), ["birch", "ash"]);
+}

@@ -26,7 +26,10 @@ hr { border: 0; border-top: 1px solid #ddd; } blockquote { border-left: 4px soli
 
 /// Draws the messages into a picture in this folder.
 pub(crate) fn draw(folder: &Path, name: &str, messages: &[Value], people: &[(String, String)]) {
-    let html = page(messages, people);
+    let mut html = page(messages, people);
+    for (id, name) in people {
+        html = html.replace(&format!("@{id}"), &format!("@{name}"));
+    }
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("story.html");
     fs::write(&file, &html).unwrap();
@@ -179,16 +182,16 @@ fn rich(block: &Value) -> String {
     };
     let words = |element: &Value| -> String {
         let parts = element["elements"].as_array().into_iter().flatten();
-        parts
-            .map(|part| {
-                escaped(
-                    part["text"]
-                        .as_str()
-                        .or(part["url"].as_str())
-                        .unwrap_or_default(),
-                )
-            })
-            .collect()
+        let drawn = |part: &Value| {
+            let words = part["text"].as_str().or(part["url"].as_str());
+            let words = escaped(words.unwrap_or_default());
+            match (&part["style"]["bold"], &part["style"]["code"]) {
+                (Value::Bool(true), _) => format!("<b>{words}</b>"),
+                (_, Value::Bool(true)) => format!("<code>{words}</code>"),
+                _ => words,
+            }
+        };
+        parts.map(drawn).collect()
     };
     let all =
         block["elements"]

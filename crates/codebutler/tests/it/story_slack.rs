@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// From the request to the merge, the request itself counted.
-const MESSAGES: usize = 24;
+const MESSAGES: usize = 9;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_in_slack_becomes_a_merge() {

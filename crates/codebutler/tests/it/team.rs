@@ -14,7 +14,7 @@ use std::{
 use assert_cmd::cargo::cargo_bin;
 use butler_protocol::Role;
 use butler_rehearsal::{Rehearsal, Scenario};
-use butler_testkit::{Flavour, GitHub, Hosted, Limits, ScratchRepo, SlackStandIn};
+use butler_testkit::{Flavour, GitHub, Hosted, Limits, MediaStandIn, ScratchRepo, SlackStandIn};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -28,11 +28,14 @@ struct Stage<'a> {
     scenarios: Vec<Scenario>,
     strict: bool,
     configure: Box<dyn FnOnce(&mut Value) + Send + 'a>,
+    /// Changes the machine's own configuration.
+    machine: Box<dyn FnOnce(&mut Value) + Send + 'a>,
     prepare: Box<dyn FnOnce(&Path) + Send + 'a>,
     variables: Vec<(OsString, OsString)>,
     on_github: bool,
     /// Another hosted forge instead.
     on: Option<Flavour>,
+    forge_secret: Option<String>,
     /// Whether the person has agreed to what the configuration asks for.
     agreed: bool,
     slack: Option<(SlackStandIn, String)>,
@@ -55,10 +58,12 @@ impl Stage<'_> {
             scenarios,
             strict,
             configure: Box::new(|_| ()),
+            machine: Box::new(|_| ()),
             prepare: Box::new(|_| ()),
             variables: Vec::new(),
             on_github: false,
             on: None,
+            forge_secret: None,
             agreed: true,
             slack: None,
             without: None,
@@ -203,6 +208,43 @@ impl Team {
         (team, github.unwrap())
     }
 
+    /// The same where a label or a word on an issue starts work.
+    pub(crate) async fn start_assigned(
+        scenario: &str,
+        variables: &[(&str, String)],
+    ) -> (Self, GitHub) {
+        let mut stage = Stage::new(scenario);
+        stage.on_github = true;
+        stage.configure = Box::new(|config| {
+            config["limits"] = json!({"forgeSeconds": 1});
+            config["issues"] = json!({"label": "butler", "mention": "@butler"});
+        });
+        stage.variables = owned(variables);
+        let (team, github) = Self::open(stage).await;
+        (team, github.unwrap())
+    }
+
+    /// The same where the forge says that something happened, and nobody looks by itself.
+    pub(crate) async fn start_with_webhooks(scenario: &str, secret: &str) -> (Self, GitHub) {
+        let mut stage = Stage::new(scenario);
+        stage.on_github = true;
+        stage.configure = Box::new(|config| config["limits"] = json!({"forgeSeconds": 3600}));
+        stage.forge_secret = Some(secret.to_owned());
+        let (team, github) = Self::open(stage).await;
+        (team, github.unwrap())
+    }
+
+    /// The messages of the channel itself.
+    pub(crate) async fn channel_messages(&self) -> Vec<Value> {
+        let url = format!("{}v1/channels/{}/messages", self.hub, self.channel);
+        let request = self.client.get(url).bearer_auth(&self.token);
+        let answer: Value = match request.send().await {
+            Ok(answer) => answer.json().await.unwrap_or_default(),
+            Err(_) => Value::Null,
+        };
+        answer["messages"].as_array().cloned().unwrap_or_default()
+    }
+
     /// The same on another hosted forge.
     pub(crate) async fn start_on_forge(
         scenario: &str,
@@ -228,6 +270,29 @@ impl Team {
         Self::open(stage).await.0
     }
 
+    /// The same with somebody who listens to recordings, a minute for 0.6 cents.
+    pub(crate) async fn start_listening(
+        scenario: &str,
+        media: &MediaStandIn,
+        slack: Option<(SlackStandIn, String)>,
+        configure: impl FnOnce(&mut Value) + Send,
+    ) -> Self {
+        let mut stage = Stage::new(scenario);
+        stage.slack = slack;
+        stage.configure = Box::new(|config| {
+            config["models"]["transcription"] =
+                json!({"model": "whisper", "dollarsPerMinute": 0.006});
+            configure(config);
+        });
+        let endpoint = json!({"kind": "openai", "baseUrl": media.base_url(),
+            "apiKey": MediaStandIn::KEY});
+        stage.machine = Box::new(move |machine| {
+            machine["models"]["default"] = json!("rehearsal");
+            machine["models"]["endpoints"]["voice"] = endpoint;
+        });
+        Self::open(stage).await.0
+    }
+
     /// The same on a kernel that has less.
     pub(crate) async fn start_without(missing: &'static str, scenario: &str) -> Self {
         let mut stage = Stage::new(scenario);
@@ -248,10 +313,12 @@ impl Team {
             strict,
             slack,
             configure,
+            machine,
             prepare,
             mut variables,
             on_github,
             on,
+            forge_secret,
             agreed,
             without,
             keep,
@@ -264,14 +331,23 @@ impl Team {
         let scratch = ScratchRepo::new();
         let behind = slack.as_ref().map(|(slack, _)| slack);
         set_up_as(&scratch, &model.base_url(), behind, configure);
+        change_machine(&scratch, machine);
         prepare(scratch.root());
+        if let Some(secret) = forge_secret {
+            let file = home(&scratch).join("config.json");
+            let machine = fs::read_to_string(&file).unwrap();
+            let mut machine: Value = serde_json::from_str(&machine).unwrap();
+            machine["hub"] = json!({"forgeSecret": secret});
+            butler_config::write_private(&file, &machine.to_string()).unwrap();
+        }
         if agreed {
             agree(&scratch);
         }
         let github = on_github.then(|| GitHub::serve(&scratch));
-        variables.extend(github.iter().flat_map(GitHub::variables));
         let hosted = on.map(|flavour| put_on(&scratch, flavour));
-        variables.extend(hosted.iter().flat_map(|hosted| hosted.variables()));
+        let forge = github.iter().chain(hosted.as_deref());
+        // What the test itself says comes last.
+        variables.splice(0..0, forge.flat_map(GitHub::variables));
         let (up, hub) = match keep {
             Some(keep) => keep(&scratch),
             None => start_up(&scratch, variables.clone(), without),
@@ -340,25 +416,47 @@ impl Team {
         &self,
         thread: &str,
         words: &str,
-        (name, bytes): (&str, &[u8]),
+        file: (&str, &[u8]),
     ) -> String {
+        let (status, answer) = self.say_with_files(thread, words, &[file]).await;
+        assert!(status < 300, "{answer}");
+        text(&answer["ts"])
+    }
+
+    /// The same with several, and what the hub answered.
+    pub(crate) async fn say_with_files(
+        &self,
+        thread: &str,
+        words: &str,
+        files: &[(&str, &[u8])],
+    ) -> (u16, Value) {
         let fields = [
             ("channel", &*self.channel),
             ("text", words),
             ("thread_ts", thread),
         ];
         let part = |what: String| format!("--b\r\nContent-Disposition: form-data; {what}\r\n\r\n");
-        let mut head = String::new();
+        let mut body = Vec::new();
         for (name, value) in fields {
-            head += &format!("{}{value}\r\n", part(format!("name=\"{name}\"")));
+            body.extend(format!("{}{value}\r\n", part(format!("name=\"{name}\""))).bytes());
         }
-        head += &part(format!("name=\"file\"; filename=\"{name}\""));
-        let body = [head.as_bytes(), bytes, b"\r\n--b--\r\n"].concat();
+        for (name, bytes) in files {
+            let head = part(format!("name=\"file\"; filename=\"{name}\""));
+            body.extend([head.as_bytes(), bytes, b"\r\n"].concat());
+        }
+        body.extend(b"--b--\r\n");
         let url = format!("{}v1/messages", self.hub);
         let form = self.client.post(url).bearer_auth(&self.token).body(body);
         let form = form.header("content-type", "multipart/form-data; boundary=b");
-        let answer: Value = form.send().await.unwrap().json().await.unwrap();
-        text(&answer["ts"])
+        let answer = form.send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    }
+
+    /// A file of the hub, as a browser gets it.
+    pub(crate) async fn file(&self, id: &str) -> reqwest::Response {
+        let url = format!("{}files/{id}", self.hub);
+        let request = self.client.get(url).bearer_auth(&self.token);
+        request.send().await.unwrap()
     }
 
     /// What hub and agents wrote.
@@ -455,7 +553,7 @@ impl Team {
         let (ts, action) = button(&thread, ":approve").unwrap();
         let request = action.split(':').nth(1).unwrap();
         let body = json!({"channel": self.channel, "ts": ts, "request": request, "steps": steps,
-            "criteria": ["it is done"], "files": ["notes.sh"], "complexity": "simple"});
+            "criteria": ["it is done"], "files": ["notes.sh"], "complexity": "simple", "cap": 2_500_000_000i64});
         let answer = self.post("v1/plans/approve", &body).await;
         assert_eq!(answer["ok"], json!(true), "{answer}");
     }
@@ -712,6 +810,13 @@ pub(crate) fn home(scratch: &ScratchRepo) -> PathBuf {
 
 pub(crate) fn set_up(scratch: &ScratchRepo, model_url: &str, slack: Option<&SlackStandIn>) {
     set_up_as(scratch, model_url, slack, Box::new(|_| ()));
+}
+
+fn change_machine(scratch: &ScratchRepo, change: Box<dyn FnOnce(&mut Value) + Send + '_>) {
+    let file = home(scratch).join("config.json");
+    let mut machine = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    change(&mut machine);
+    butler_config::write_private(&file, &machine.to_string()).unwrap();
 }
 
 fn set_up_as(

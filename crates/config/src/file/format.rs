@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use serde_json::{Number, Value};
-use url::Url;
+use url::{Host, Url};
 
 /// The bound that a number misses, in words.
 pub(crate) fn out_of_range(number: &Number, schema: &Value) -> Option<String> {
@@ -27,6 +27,7 @@ pub(crate) fn malformed(text: &str, schema: &Value) -> Option<(String, String)> 
     let problem = |what: &str, remedy: &str| Some((what.to_owned(), remedy.to_owned()));
     match schema["format"].as_str() {
         Some("uri") => return address_problem(text).and_then(|(what, fix)| problem(what, fix)),
+        Some("webhook") => return webhook_problem(text).and_then(|(what, fix)| problem(what, fix)),
         Some("socket-address") if text.parse::<SocketAddr>().is_err() => {
             return problem(
                 "not an address with a port",
@@ -58,6 +59,30 @@ pub(crate) fn malformed(text: &str, schema: &Value) -> Option<(String, String)> 
         what.to_owned(),
         format!("Write a value that matches {pattern}"),
     ))
+}
+
+/// What is wrong with the address of a webhook: what waits is told in plain words, so nobody
+/// on the way may read along.
+fn webhook_problem(text: &str) -> Option<(&'static str, &'static str)> {
+    const EXAMPLE: &str = "Write the whole address that the chat gave you; it begins with https://";
+    let Ok(url) = Url::parse(text) else {
+        return Some(("not an address", EXAMPLE));
+    };
+    let here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => return Some(("not an address with a host", EXAMPLE)),
+    };
+    match url.scheme() {
+        "https" => None,
+        "http" if here => None,
+        "http" => Some((
+            "not encrypted",
+            "Use https://; plain http is for this machine only",
+        )),
+        _ => Some(("not an https address", EXAMPLE)),
+    }
 }
 
 /// What is wrong with the address of a server, and the remedy; neither quotes it.

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Which file, which key, and what became of it.
-const REMOVED: [(SchemaName, &str, &str); 7] = [
+const REMOVED: [(SchemaName, &str, &str); 6] = [
     (
         SchemaName::Machine,
         "hub.url",
@@ -30,11 +30,6 @@ const REMOVED: [(SchemaName, &str, &str); 7] = [
         SchemaName::Repo,
         "models.artist.imageModel",
         "pictures are not made yet",
-    ),
-    (
-        SchemaName::Repo,
-        "models.transcription",
-        "voice messages are not read yet",
     ),
     (
         SchemaName::Policy,

@@ -128,6 +128,7 @@ async fn take(
                 gate::clean_text(&app.redactor, text);
             }
         }
+        app.presence.facts.note_line(caller.agent().key, &line);
         app.live_log.add(line);
     }
     Json(json!({"ok": true}))

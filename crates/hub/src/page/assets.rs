@@ -18,7 +18,14 @@ const FILES: &[(&str, &str, &str)] = &[
     ("keys.js", JS, include_str!("assets/keys.js")),
     ("clock.js", JS, include_str!("assets/clock.js")),
     ("views.css", CSS, include_str!("assets/views.css")),
+    ("review.css", CSS, include_str!("assets/review.css")),
     ("log.js", JS, include_str!("assets/log.js")),
+    ("notify.js", JS, include_str!("assets/notify.js")),
+    ("sw.js", JS, include_str!("assets/sw.js")),
+    ("palette.js", JS, include_str!("assets/palette.js")),
+    ("permalink.js", JS, include_str!("assets/permalink.js")),
+    ("work.js", JS, include_str!("assets/work.js")),
+    ("work.css", CSS, include_str!("assets/work.css")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
     (
         "waiting.svg",
@@ -29,6 +36,11 @@ const FILES: &[(&str, &str, &str)] = &[
 
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
+
+/// The service worker; its reach is what lies below its own address.
+pub(super) async fn service_worker() -> Response {
+    serve(Path("sw.js".to_owned())).await
+}
 
 pub(super) async fn serve(Path(name): Path<String>) -> Response {
     let found = FILES.iter().find(|(known, _, _)| *known == name);

@@ -4,7 +4,7 @@ use butler_protocol::{ChannelId, MessageTs, Refusal};
 use maud::{DOCTYPE, Markup, html};
 
 use super::status;
-use crate::page::view::welcome::Welcome;
+use crate::page::view::{needs, welcome::Welcome};
 use crate::{
     identity::Person,
     presence::Member,
@@ -57,6 +57,10 @@ pub(super) struct Around {
     pub(super) has_servers: bool,
     /// Why what is said in Slack does not arrive.
     pub(super) troubles: Vec<String>,
+    /// The modal that an app has opened for the person.
+    pub(super) modals: Markup,
+    /// Whether an app of somebody else listens here.
+    pub(super) has_apps: bool,
 }
 
 /// Where the parts of a page come from when something changed.
@@ -95,6 +99,7 @@ pub(super) fn page(
                 (side(here, around))
                 main #content tabindex="-1" { (content) }
             }
+            (around.modals)
             div.toast role="alert" hidden {}
             (keys())
         },
@@ -140,7 +145,7 @@ pub(super) fn nav(at: &str, around: &Around) -> Markup {
     html! {
         nav aria-label="Workspace" data-part="nav" data-at=(at) {
             @for trouble in &around.troubles { p.unheard role="alert" { (trouble) } }
-            ul data-waiting=(around.needs.len()) {
+            ul data-waiting=(around.needs.len()) data-needs=(needs::told(&around.needs)) {
                 (entry("/needs", "Needs you", around.needs.len(), "waiting"))
             }
             ul.channels {
@@ -182,6 +187,7 @@ fn keys() -> Markup {
         ("g a", "go to the agents"),
         ("g m", "go to the money"),
         ("g p", "go to the people"),
+        ("Ctrl K", "jump to a thread, a person, a view or an action"),
         ("?", "these keys"),
     ];
     html! {
@@ -217,6 +223,8 @@ fn bare_with(title: &str, icon: &str, body: &Markup) -> Markup {
                 link rel="stylesheet" href="/assets/style.css";
                 link rel="stylesheet" href="/assets/content.css";
                 link rel="stylesheet" href="/assets/views.css";
+                link rel="stylesheet" href="/assets/work.css";
+                link rel="stylesheet" href="/assets/review.css";
                 script type="module" src="/assets/page.js" {}
             }
             body { (body) }
@@ -263,6 +271,21 @@ pub(super) fn empty(version: &str) -> Markup {
                 h1 { "No repository has joined yet" }
                 p { "Run " code { "codebutler up" } " in a repository; its channel appears here." }
                 p.version { (version) }
+            }
+        },
+    )
+}
+
+/// An address that leads nowhere.
+pub(super) fn nowhere() -> Markup {
+    bare(
+        "Nothing here",
+        &html! {
+            main.narrow {
+                p.brand { span.mark aria-hidden="true" { "◆" } " CodeButler" }
+                h1 { "Nothing here" }
+                p.problem role="alert" { "There is nothing at this address. The workspace is at /" }
+                p { a href="/" { "Back to the workspace" } }
             }
         },
     )

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use butler_protocol::{ChannelId, DecisionView, ThreadId};
+use butler_protocol::{ChannelId, ThreadId};
 use serde_json::Value;
 
-use super::layout::Around;
+use super::{apps, layout::Around};
 use crate::page::{
     render::text::Names,
     view::{
@@ -17,7 +17,8 @@ use crate::{
     error::Trouble,
     hub::app::App,
     identity::Person,
-    log::notice::AgentKey,
+    log::{self, notice::AgentKey},
+    person_api::person_actions::thread_actions,
     presence,
     relay::hearing::{self, SlackStatus},
     store::db::Db,
@@ -29,7 +30,7 @@ use crate::{
     workspace::{
         access, channels,
         decide::{Rules, edited},
-        ephemeral, files, read,
+        ephemeral, files, modals, read,
     },
 };
 
@@ -62,6 +63,11 @@ impl Reader {
         }
     }
 
+    /// Who looks, and by which rules.
+    pub(super) fn who(&self) -> (&Rules, &Person) {
+        (&self.rules, &self.person)
+    }
+
     /// The agents that are connected.
     pub(super) fn online(&self) -> &HashSet<AgentKey> {
         &self.online
@@ -83,7 +89,11 @@ impl Reader {
             Some(repo) => presence::team(db, Some(repo), &self.online, db.now_ms())?,
             None => Vec::new(),
         };
+        let names = self.names(db)?;
+        let (open, _) = modals::of(db, &self.person.id)?;
         Ok(Around {
+            modals: apps::modals(&open, &names),
+            has_apps: log::strangers_listen(db)?,
             all: channels::list(db, None)?,
             needs: needs::of(db, &self.rules, &self.person)?,
             unread: reads::unread(db, &self.person.id)?,
@@ -154,27 +164,24 @@ pub(super) async fn thread(
         .read(move |db| {
             let channel = channels::get(db, &thread.channel)?;
             let older = window.before.is_some();
-            let view = overview::thread(db, &thread, &caps, &window)?;
+            let mut view = overview::thread(db, &thread, &caps, &window)?;
+            let (rules, person) = (&reader.rules, &reader.person);
+            view.can = thread_actions::allowed(db, rules, person, &view.thread, view.can)?;
             let own = if older {
                 Vec::new()
             } else {
                 let root = Some(&view.thread.root);
                 ephemeral::of(db, &view.thread.channel, root, &reader.person.id)?
             };
-            let may = |card: &&DecisionView| {
-                access::check(
-                    db,
-                    &reader.rules,
-                    &channel.repo,
-                    &card.asked,
-                    &reader.person,
-                )
-                .is_ok()
-            };
-            let decidable: Vec<_> = view.decisions.iter().filter(may).cloned().collect();
+            let decidable = access::decidable(db, rules, &channel.repo, &view.decisions, person)?;
             let plans = edited::open_plans(db, &channel.repo, &decidable)?;
             Ok(ThreadPage {
+                highest: access::highest(db, rules, person)?,
                 plans,
+                decidable: decidable
+                    .into_iter()
+                    .map(|card| card.asked.request)
+                    .collect(),
                 names: reader.names(db)?,
                 snippets: snippets(db, &view.messages)?,
                 around: reader.around(db, Some(&channel.repo))?,

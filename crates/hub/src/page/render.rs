@@ -3,9 +3,12 @@
 pub(crate) mod blocks;
 pub(crate) mod chart;
 pub(crate) mod code;
+pub(crate) mod comment;
 pub(crate) mod diff;
+pub(crate) mod diff_table;
 pub(crate) mod elements;
 pub(crate) mod emoji;
+pub(crate) mod file_tree;
 pub(crate) mod message;
 pub(crate) mod plan;
 pub(crate) mod plan_form;

@@ -14,6 +14,9 @@ use crate::{
     person_api::person_actions::Press,
 };
 
+/// Block and action of an element, and its state.
+type Used = (String, String, Option<Value>);
+
 /// A form as it came in.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
@@ -42,8 +45,38 @@ impl Filled {
         filled
     }
 
+    /// The name of the element that was used.
+    pub(super) fn pressed(&self) -> &str {
+        &self.press
+    }
+
+    /// The state of all fields of these blocks, as `state.values`.
+    pub(super) fn state(&self, blocks: &Value) -> Value {
+        self.read_against(blocks).0
+    }
+
     /// What the person did, as an action on these blocks.
     pub(super) fn press(&self, blocks: &Value) -> Result<Press, Trouble> {
+        let (state, used) = self.read_against(blocks);
+        let (block_id, action_id, value) = used.ok_or(Trouble::Refused(Refusal::UnknownAction))?;
+        let fields = match value {
+            Some(Value::Object(mut fields)) => {
+                fields.remove("type");
+                fields
+            }
+            _ => Map::new(),
+        };
+        Ok(Press {
+            sha256: None,
+            action_id,
+            block_id: Some(block_id),
+            fields,
+            state: Some(state),
+        })
+    }
+
+    /// The state of all fields, and the element that was used with its own.
+    fn read_against(&self, blocks: &Value) -> (Value, Option<Used>) {
         let mut state = Map::new();
         let mut used = None;
         for (block, element) in elements(blocks) {
@@ -60,21 +93,7 @@ impl Filled {
                 entry[action] = value;
             }
         }
-        let (block_id, action_id, value) = used.ok_or(Trouble::Refused(Refusal::UnknownAction))?;
-        let fields = match value {
-            Some(Value::Object(mut fields)) => {
-                fields.remove("type");
-                fields
-            }
-            _ => Map::new(),
-        };
-        Ok(Press {
-            sha256: None,
-            action_id,
-            block_id: Some(block_id),
-            fields,
-            state: Some(Value::Object(state)),
-        })
+        (Value::Object(state), used)
     }
 }
 

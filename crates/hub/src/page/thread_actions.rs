@@ -4,14 +4,12 @@
 use butler_protocol::ThreadId;
 use maud::{Markup, html};
 
-use crate::views::overview::ThreadView;
-
-/// The buttons beside a thread: what can be done to it now.
-pub(super) fn buttons(view: &ThreadView, here: bool) -> Markup {
+/// The buttons of a thread: what this person can do to it now.
+pub(super) fn buttons(thread: &ThreadId, can: &[&str], here: bool) -> Markup {
     html! {
-        @if here {
-            section.decisions aria-label="Act on this thread" {
-                @for one in &view.can { (word(&view.thread, one, label(one), "")) }
+        @if here && !can.is_empty() {
+            section.acts aria-label="Act on this thread" {
+                @for one in can { (word(thread, one, label(one), "")) }
             }
         }
     }

@@ -138,16 +138,29 @@ async fn command(
     Somebody(person): Somebody,
     Json(change): Json<Commanding>,
 ) -> Answer {
-    person_actions::only_here(&app)?;
-    let name = change.command.strip_prefix('/').unwrap_or_default();
+    type_command(&app, person, change.channel, &change.command, &change.text).await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+/// The same from the page's form.
+pub(crate) async fn type_command(
+    app: &App,
+    person: Person,
+    channel: ChannelId,
+    command: &str,
+    text: &str,
+) -> Result<(), Trouble> {
+    person_actions::only_here(app)?;
+    let name = command.strip_prefix('/').unwrap_or_default();
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
     if name.is_empty() || name.len() > 32 || !name.chars().all(plain) {
-        return Err(Trouble::Refused(Refusal::InvalidCommand).into());
+        return refuse(Refusal::InvalidCommand);
     }
     let base = app.rules.base.clone();
+    let (command, text) = (command.to_owned(), mrkdwn::escape(text));
     app.store
         .write(move |tx| {
-            let channel = channels::get(tx.db(), &change.channel)?;
+            let channel = channels::get(tx.db(), &channel)?;
             // A command is in no thread; it gets a place of its own in the log.
             let place = tx.next_ts();
             let key = response_url::issue(tx.db(), &channel.id, &place, &person.id)?;
@@ -156,8 +169,8 @@ async fn command(
             let payload = json!({
                 "token": "", "team_id": TEAM, "team_domain": "codebutler",
                 "channel_id": channel.id, "channel_name": channel.name,
-                "user_id": person.id, "user_name": person.name, "command": change.command,
-                "text": mrkdwn::escape(&change.text), "api_app_id": APP,
+                "user_id": person.id, "user_name": person.name, "command": command,
+                "text": text, "api_app_id": APP, "is_enterprise_install": "false",
                 "response_url": format!("{base}/respond/{key}"),
                 "trigger_id": trigger,
             });
@@ -168,8 +181,7 @@ async fn command(
             log::append(tx, typed)?;
             Ok(())
         })
-        .await?;
-    Ok(Json(json!({"ok": true})))
+        .await
 }
 
 /// Who typed the command that has this place in the log.

@@ -69,59 +69,68 @@ pub(crate) async fn say(
     };
     let rules = app.rules.clone();
     app.store
-        .write(move |tx| {
-            let channel = form.channel;
-            let place = channels::get(tx.db(), &channel)?;
-            if place.archived {
-                return refuse(Refusal::IsArchived);
-            }
-            let repo = place.repo;
-            let author = Author::Person(person.id.clone());
-            let mut draft = Draft::new(channel.clone(), form.thread, author);
-            draft.text = written(&text);
-            draft.to = mentions(&draft.text, Some(&UserId::new(BOT_USER)));
-            for upload in &form.uploads {
-                let file = keep(tx, &person, &channel, upload)?;
-                draft.files.push(files::shown(&file, &form.base));
-            }
-            let root = match &draft.root {
-                Some(ts) => Some(message::root_of(tx.db(), &channel, ts)?),
-                None => None,
-            };
-            let words = Said {
-                person: &person,
-                channel: &channel,
-                root: root.as_ref(),
-                ts: None,
-                text: &text,
-            };
-            let bot = UserId::new(BOT_USER);
-            draft.stamp = match form.only_words {
-                true if is_stop(&text, Some(&bot)) => StampKind::Stop,
-                true => StampKind::Message,
-                false => words::kind_of(tx, &rules, &words, &bot)?,
-            };
-            if draft.stamp == StampKind::Message
-                && !form.only_words
-                && let Some(act) = thread_actions::meant(tx, &rules, &words)?
-            {
-                draft.stamp = StampKind::Act;
-                draft.reference = Some(act.to_string());
-                draft.to = vec![act.role()];
-            }
-            let said = message::write(tx, draft)?;
-            if !form.only_words {
-                words::apply(tx, &rules, &words, &repo)?;
-            }
-            if said.1["text"]
-                .as_str()
-                .is_some_and(|text| text.contains(MENTION))
-            {
-                mention(tx, &channel, &said.1)?;
-            }
-            Ok(said)
-        })
+        .write(move |tx| spoken(tx, &rules, &person, form, &text))
         .await
+}
+
+/// Writes down what a person said, and does what it means.
+pub(crate) fn spoken(
+    tx: &mut Tx<'_>,
+    rules: &Rules,
+    person: &Person,
+    form: MessageForm,
+    text: &str,
+) -> Result<(MessageTs, Value), Trouble> {
+    let channel = form.channel;
+    let place = channels::get(tx.db(), &channel)?;
+    if place.archived {
+        return refuse(Refusal::IsArchived);
+    }
+    let repo = place.repo;
+    let author = Author::Person(person.id.clone());
+    let mut draft = Draft::new(channel.clone(), form.thread, author);
+    draft.text = written(text);
+    draft.to = mentions(&draft.text, Some(&UserId::new(BOT_USER)));
+    for upload in &form.uploads {
+        let file = keep(tx, person, &channel, upload)?;
+        draft.files.push(files::shown(&file, &form.base));
+    }
+    let root = match &draft.root {
+        Some(ts) => Some(message::root_of(tx.db(), &channel, ts)?),
+        None => None,
+    };
+    let words = Said {
+        person,
+        channel: &channel,
+        root: root.as_ref(),
+        ts: None,
+        text,
+    };
+    let bot = UserId::new(BOT_USER);
+    draft.stamp = match form.only_words {
+        true if is_stop(text, Some(&bot)) => StampKind::Stop,
+        true => StampKind::Message,
+        false => words::kind_of(tx, rules, &words, &bot)?,
+    };
+    if draft.stamp == StampKind::Message
+        && !form.only_words
+        && let Some(act) = thread_actions::meant(tx, rules, &words)?
+    {
+        draft.stamp = StampKind::Act;
+        draft.reference = Some(act.to_string());
+        draft.to = vec![act.role()];
+    }
+    let said = message::write(tx, draft)?;
+    if !form.only_words {
+        words::apply(tx, rules, &words, &repo)?;
+    }
+    if said.1["text"]
+        .as_str()
+        .is_some_and(|text| text.contains(MENTION))
+    {
+        mention(tx, &channel, &said.1)?;
+    }
+    Ok(said)
 }
 
 /// A person's text that can be said.
@@ -233,6 +242,11 @@ const FIELDS: [&str; 9] = [
 /// How the buttons of an agent begin that act on the thread.
 const ACT: &str = "cb-act-";
 
+/// What such a button does.
+pub(crate) fn act_of(action: &str) -> Option<PersonAct> {
+    action.strip_prefix(ACT)?.parse().ok()
+}
+
 /// A person uses a button or another element. On one of our cards this is a
 /// decision; on anything else the agents of the channel are told.
 pub(crate) async fn press(
@@ -305,9 +319,7 @@ pub(crate) fn press_other(
     if target.role.is_none() {
         return refuse(Refusal::UnknownAction);
     }
-    if let Some(act) = press.action_id.strip_prefix(ACT)
-        && let Ok(act) = act.parse::<PersonAct>()
-    {
+    if let Some(act) = act_of(&press.action_id) {
         access::may(tx.db(), rules, person, act.right())?;
     }
     let state = press.state.clone();

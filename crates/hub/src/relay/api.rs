@@ -143,6 +143,9 @@ async fn update(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     if let Some(blocks) = &change.blocks {
         args["blocks"] = blocks.clone();
     }
+    if let Some(attachments) = &change.attachments {
+        args["attachments"] = attachments.clone();
+    }
     if let Some(metadata) = &change.metadata {
         args["metadata"] = metadata.clone();
     }

@@ -5,6 +5,7 @@ pub(crate) mod backfill;
 pub(crate) mod channel_news;
 pub(crate) mod commands;
 pub(crate) mod echoes;
+pub(crate) mod forms;
 pub(crate) mod home;
 pub(crate) mod inbox;
 pub(crate) mod ingest;

@@ -16,6 +16,7 @@ const STEPS: &[&str] = &[
     include_str!("schema/0005_bot_authors.sql"),
     include_str!("schema/0006_memory.sql"),
     include_str!("schema/0007_people.sql"),
+    include_str!("schema/0008_review.sql"),
 ];
 
 /// The version that this build writes.

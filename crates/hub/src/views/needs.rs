@@ -39,6 +39,14 @@ pub(crate) struct Need {
     pub(crate) from: Option<Role>,
 }
 
+impl Need {
+    /// The same need has the same key, and no other one.
+    pub(crate) fn key(&self) -> String {
+        let kind = self.kind.label().to_lowercase();
+        format!("{kind} {} {}", self.thread, self.since_ms)
+    }
+}
+
 /// What is wanted of the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -87,6 +95,20 @@ impl Kind {
     }
 }
 
+/// Everything that waits for anybody, what waits longest first.
+pub(crate) fn of_all(db: &Db) -> Result<Vec<Need>, Trouble> {
+    let mut found = Vec::new();
+    for card in decide::waiting(db)? {
+        found.extend(of_card(db, &card)?);
+    }
+    for need in others(db)? {
+        if !is_over(db, &need.thread)? {
+            found.push(need);
+        }
+    }
+    still_there(db, found)
+}
+
 /// Everything that waits for a person, what waits longest first.
 pub(crate) fn of(db: &Db, rules: &Rules, person: &Person) -> Result<Vec<Need>, Trouble> {
     let mut found = Vec::new();
@@ -95,16 +117,26 @@ pub(crate) fn of(db: &Db, rules: &Rules, person: &Person) -> Result<Vec<Need>, T
             found.extend(of_card(db, &card)?);
         }
     }
-    let mut others = questions(db)?;
-    others.extend(stopped(db)?);
-    others.extend(failed(db)?);
-    others.extend(held(db)?);
-    for need in others {
+    for need in others(db)? {
         let over = is_over(db, &need.thread)?;
         if !over && (rules.in_slack || concerns(db, &need.thread, person)?) {
             found.push(need);
         }
     }
+    still_there(db, found)
+}
+
+/// What waits and is no card.
+fn others(db: &Db) -> Result<Vec<Need>, Trouble> {
+    let mut others = questions(db)?;
+    others.extend(stopped(db)?);
+    others.extend(failed(db)?);
+    others.extend(held(db)?);
+    Ok(others)
+}
+
+/// Without what a person put away, in order.
+fn still_there(db: &Db, found: Vec<Need>) -> Result<Vec<Need>, Trouble> {
     let mut kept = Vec::new();
     for need in found {
         if !is_archived(db, &need)? {

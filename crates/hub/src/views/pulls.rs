@@ -20,6 +20,12 @@ pub(crate) struct Pull {
     pub(crate) head: String,
     pub(crate) state: PullStatus,
     pub(crate) at_ms: i64,
+    /// Where its forge shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
+    /// What it changed in the round before, where there was one.
+    #[serde(skip)]
+    pub(crate) last_diff: Option<String>,
     /// Left out of lists: it can be long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) diff: Option<String>,
@@ -33,11 +39,13 @@ pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> 
         .prepare_cached("SELECT 1 FROM pulls WHERE repo = ?1 AND number = ?2 AND state = 'merged'")?
         .exists(params![repo, number])?;
     db.prepare_cached(
-        "INSERT INTO pulls (repo, number, channel, root, title, body, branch, head, state, diff, at_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, coalesce(?7, ''), ?8, ?9, ?10, ?11)
+        "INSERT INTO pulls (repo, number, channel, root, title, body, branch, head, state, diff, at_ms, url)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, coalesce(?7, ''), ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT (repo, number) DO UPDATE SET
            title = excluded.title, body = excluded.body, head = excluded.head,
            branch = coalesce(?7, branch), diff = coalesce(?10, diff), at_ms = excluded.at_ms,
+           url = coalesce(?12, url),
+           last_diff = CASE WHEN ?10 <> diff THEN diff ELSE last_diff END,
            state = CASE WHEN state = 'merged' THEN state ELSE excluded.state END",
     )?
     .execute(params![
@@ -51,7 +59,8 @@ pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> 
         news.head.as_str(),
         news.state.as_str(),
         news.diff,
-        db.now_ms()
+        db.now_ms(),
+        news.url
     ])?;
     if news.state == PullStatus::Merged && !was_merged {
         audit::merged(db, repo, news)?;
@@ -60,22 +69,28 @@ pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> 
     Ok(())
 }
 
-const COLUMNS: &str = "repo, number, channel, root, title, body, branch, head, state, at_ms";
+const COLUMNS: &str = "repo, number, channel, root, title, body, branch, head, state, at_ms, url";
 
 /// The newest pull request of a thread, with its diff.
 pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Option<Pull>, Trouble> {
     let sql = format!(
-        "SELECT {COLUMNS}, diff FROM pulls WHERE channel = ?1 AND root = ?2
+        "SELECT {COLUMNS}, diff, last_diff FROM pulls WHERE channel = ?1 AND root = ?2
          ORDER BY number DESC LIMIT 1"
     );
     let found = db
         .prepare_cached(&sql)?
         .query_row(
             params![thread.channel.as_str(), thread.root.as_str()],
-            |row| Ok((read(row)?, row.get::<_, Option<String>>(10)?)),
+            |row| Ok((read(row)?, row.get(11)?, row.get(12)?)),
         )
         .optional()?;
-    Ok(found.and_then(|(pull, diff)| pull.map(|pull| Pull { diff, ..pull })))
+    Ok(found.and_then(|(pull, diff, last_diff)| {
+        Some(Pull {
+            diff,
+            last_diff,
+            ..pull?
+        })
+    }))
 }
 
 /// Whether a thread has a pull request that waits for somebody.
@@ -118,6 +133,7 @@ pub(crate) fn to_watch(db: &Db, repo: &str) -> Result<Vec<PullNews>, Trouble> {
         branch: Some(BranchName::new(pull.branch)),
         head: CommitSha::new(pull.head),
         state: pull.state,
+        url: pull.url,
         diff: None,
     });
     Ok(news.collect())
@@ -145,6 +161,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Pull>> {
             _ => PullStatus::Open,
         },
         at_ms: row.get(9)?,
+        url: row.get(10)?,
+        last_diff: None,
         diff: None,
     }))
 }

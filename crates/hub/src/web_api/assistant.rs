@@ -1,7 +1,7 @@
 //! What an app says about a thread with a person: what it does right now, what the
 //! thread is about, and what may be asked.
 
-use butler_protocol::{Activity, ActivityState, ChannelId, ThreadId};
+use butler_protocol::{Activity, ActivityState, ChannelId, Role, ThreadId};
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
@@ -49,16 +49,51 @@ pub(super) async fn set_status(call: Call) -> Result<Value, Trouble> {
     gate::clean_text(&call.app.redactor, &mut status);
     let role = call.agent.role;
     change(call, move |tx, thread| {
-        let said = Activity {
-            thread: thread.clone(),
-            state: match status.is_empty() {
-                true => ActivityState::Idle,
-                false => ActivityState::Working,
-            },
-            step: (!status.is_empty()).then_some(status),
-            lease_seconds: STATUS_SECONDS,
+        let step = (!status.is_empty()).then_some(status);
+        let state = match &step {
+            None => ActivityState::Idle,
+            Some(_) => ActivityState::Working,
         };
-        activity::note(tx.db(), role, &said, tx.db().now_ms()).map(drop)
+        does(tx, role, thread, state, step)
+    })
+    .await
+}
+
+/// Notes what the app does in a thread, for as long as Slack would show it.
+fn does(
+    tx: &Tx<'_>,
+    role: Role,
+    thread: &ThreadId,
+    state: ActivityState,
+    step: Option<String>,
+) -> Result<(), Trouble> {
+    let said = Activity {
+        thread: thread.clone(),
+        state,
+        step,
+        lease_seconds: STATUS_SECONDS,
+    };
+    activity::note(tx.db(), role, &said, tx.db().now_ms()).map(drop)
+}
+
+/// How it stands with a session of an agent: what it is called, and whether it works.
+pub(super) async fn set_session(call: Call) -> Result<Value, Trouble> {
+    let status = call.args.need("status", Refusal::InvalidArguments)?;
+    let state = match status.as_str() {
+        "processing" => ActivityState::Working,
+        "active" | "suspended" | "closed" => ActivityState::Idle,
+        _ => return refuse(Refusal::InvalidArguments),
+    };
+    let mut title = call.args.text("title");
+    if let Some(title) = &mut title {
+        gate::clean_text(&call.app.redactor, title);
+    }
+    let role = call.agent.role;
+    change(call, move |tx, thread| {
+        if let Some(title) = title {
+            note(tx, thread, "title", &title)?;
+        }
+        does(tx, role, thread, state, None)
     })
     .await
 }

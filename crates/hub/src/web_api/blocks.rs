@@ -34,6 +34,37 @@ const KINDS: [&str; 22] = [
     "video",
     "call",
 ];
+/// What can be clicked or filled in.
+const ELEMENTS: [&str; 28] = [
+    "button",
+    "channels_select",
+    "checkboxes",
+    "conversations_select",
+    "datepicker",
+    "datetimepicker",
+    "email_text_input",
+    "external_select",
+    "feedback_buttons",
+    "file_input",
+    "icon_button",
+    "image",
+    "multi_channels_select",
+    "multi_conversations_select",
+    "multi_external_select",
+    "multi_static_select",
+    "multi_users_select",
+    "number_input",
+    "overflow",
+    "plain_text_input",
+    "radio_buttons",
+    "rich_text_input",
+    "static_select",
+    "timepicker",
+    "url_source",
+    "url_text_input",
+    "users_select",
+    "workflow_button",
+];
 const MOST: usize = 50;
 /// All texts of all blocks together.
 const CHARACTERS: usize = 13_200;
@@ -95,7 +126,7 @@ fn fits(block: &Value, at: &str) -> Wrong {
     match kind {
         "section" => section(block, at),
         "header" => plain_text(block, "text", 150, at),
-        "context" => elements(block, 10, at).map(drop),
+        "context" => context(block, at),
         "actions" => actions(block, at),
         "input" => {
             plain_text(block, "label", 2000, at)?;
@@ -141,6 +172,18 @@ fn section(block: &Value, at: &str) -> Wrong {
         true => Ok(()),
         false => inside(block, "accessory", at, element),
     }
+}
+
+/// Words and small pictures, nothing to click.
+fn context(block: &Value, at: &str) -> Wrong {
+    for (index, one) in elements(block, 10, at)?.iter().enumerate() {
+        let at = format!("{at}/elements/{index}");
+        match one["type"].as_str() {
+            Some("image") => needed(one, "alt_text", &at)?,
+            _ => text(one, 2000, &at)?,
+        }
+    }
+    Ok(())
 }
 
 fn actions(block: &Value, at: &str) -> Wrong {
@@ -215,22 +258,55 @@ fn element(element: &Value, at: &str) -> Wrong {
     let Some(kind) = element["type"].as_str().filter(|kind| !kind.is_empty()) else {
         return wrong(at, "missing required field: type");
     };
+    if !ELEMENTS.contains(&kind) {
+        return wrong(&format!("{at}/type"), &format!("unsupported type: {kind}"));
+    }
     if kind == "button" {
         plain_text(element, "text", 75, at)?;
+        let style = element["style"].as_str().unwrap_or("primary");
+        if !matches!(style, "primary" | "danger") {
+            let what = "must be a valid enum value: primary or danger";
+            return wrong(&format!("{at}/style"), what);
+        }
     }
-    let options = element["options"].as_array().map_or(0, Vec::len);
     let most = match kind {
-        "checkboxes" | "radio_buttons" => 10,
-        "overflow" => 5,
-        _ => 100,
+        "checkboxes" | "radio_buttons" => Some(10),
+        "overflow" => Some(5),
+        "static_select" | "multi_static_select" => Some(100),
+        _ => None,
     };
-    if options > most {
-        let what = format!("no more than {most} items allowed");
-        return wrong(&format!("{at}/options"), &what);
+    if let Some(most) = most {
+        options(element, most, at)?;
     }
     short(element, "action_id", NAME, at)?;
     short(element, "value", 2000, at)?;
     short(element, "url", 3000, at)
+}
+
+/// What can be chosen: between one and the most that the element may have. Long lists
+/// of a menu may be in groups instead.
+fn options(element: &Value, most: usize, at: &str) -> Wrong {
+    if element["option_groups"].is_array() {
+        return Ok(());
+    }
+    let Some(list) = element["options"].as_array() else {
+        return wrong(at, "missing required field: options");
+    };
+    let at = format!("{at}/options");
+    match list.len() {
+        0 => return wrong(&at, "no fewer than 1 items allowed"),
+        many if many > most => {
+            return wrong(&at, &format!("no more than {most} items allowed"));
+        }
+        _ => {}
+    }
+    for (index, option) in list.iter().enumerate() {
+        let at = format!("{at}/{index}");
+        inside(option, "text", &at, |words, at| text(words, 75, at))?;
+        needed(option, "value", &at)?;
+        short(option, "value", 150, &at)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn short(object: &Value, field: &str, most: usize, at: &str) -> Wrong {

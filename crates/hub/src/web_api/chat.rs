@@ -18,7 +18,7 @@ use crate::{
     workspace::{
         card, channels, decide, ephemeral,
         gate::{self, Outbound},
-        message,
+        members, message,
         outbox::{self, AgentPost},
     },
 };
@@ -138,12 +138,19 @@ pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
     let user = UserId::new(call.args.need("user", Refusal::UserNotInChannel)?);
     let post = post_of(&call)?;
+    if post.text.is_empty() && post.blocks.is_none() && post.attachments.is_none() {
+        return refuse(Refusal::NoText);
+    }
     let ts = call
         .app
         .store
         .write(move |tx| {
             agent.may_use(tx.db(), &channel)?;
-            channels::user(tx.db(), &user)?;
+            let there = channels::get(tx.db(), &channel)?;
+            let known = channels::user(tx.db(), &user).is_ok();
+            if !known || !members::is_in(tx.db(), &there, user.as_str())? {
+                return refuse(Refusal::UserNotInChannel);
+            }
             let mut draft = outbox::draft_of(&agent, &post, None);
             draft.text.clone_from(&post.text);
             draft.blocks.clone_from(&post.blocks);
@@ -173,6 +180,8 @@ pub(crate) struct Change {
     pub(crate) ts: MessageTs,
     pub(crate) text: String,
     pub(crate) blocks: Option<Value>,
+    /// None leaves them as they are, an empty list takes them away.
+    pub(crate) attachments: Option<Value>,
     pub(crate) metadata: Option<Value>,
 }
 
@@ -185,7 +194,10 @@ pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
     let mut text = text_of(call)?;
     let mut blocks = blocks::checked(call.args.json("blocks", Refusal::InvalidBlocksFormat)?)?;
     let metadata = own_metadata(call)?;
-    if text.is_empty() && blocks.is_none() {
+    let given = call.args.json("attachments", Refusal::InvalidAttachments)?;
+    let empties = given == Some(json!([]));
+    let mut attachments = checked_attachments(given)?.or(empties.then(|| json!([])));
+    if text.is_empty() && blocks.is_none() && attachments.is_none() {
         return refuse(Refusal::NoText);
     }
     if text.len() > 4_000 {
@@ -194,7 +206,7 @@ pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
     let outbound = Outbound {
         text: &mut text,
         blocks: blocks.as_mut(),
-        attachments: None,
+        attachments: attachments.as_mut(),
         metadata: None,
         names: Vec::new(),
     };
@@ -204,6 +216,7 @@ pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
         ts,
         text,
         blocks,
+        attachments,
         metadata,
     })
 }
@@ -233,6 +246,7 @@ pub(crate) fn apply(tx: &mut Tx<'_>, agent: &Agent, change: Change) -> Result<Va
         ts,
         text,
         blocks,
+        attachments,
         metadata,
     } = change;
     let old = own_message(tx.db(), agent, &channel, &ts, Refusal::CantUpdateMessage)?;
@@ -240,7 +254,13 @@ pub(crate) fn apply(tx: &mut Tx<'_>, agent: &Agent, change: Change) -> Result<Va
         return refuse(Refusal::StreamingStateConflict);
     }
     let edit_ts = tx.next_ts().to_string();
-    let body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
+    let mut body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
+    if let (Some(fields), Some(given)) = (body.as_object_mut(), attachments) {
+        fields.remove("attachments");
+        if given != json!([]) {
+            fields.insert("attachments".to_owned(), given);
+        }
+    }
     message::replace(tx, &channel, &old, &body)?;
     Ok(json!({"channel": channel, "ts": ts, "text": body["text"], "message": body}))
 }

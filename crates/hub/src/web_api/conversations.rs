@@ -19,10 +19,13 @@ use crate::{
     },
 };
 
-/// Posts may name their channel as people do, `#name`, or a person by their id.
+/// Posts may name their channel as people do, `#name` or `name`, or a person by their id.
 pub(super) async fn by_name(call: &mut Call) -> Result<(), Trouble> {
     let wanted = call.args.text("channel").unwrap_or_default();
-    let id = match wanted.strip_prefix('#').map(str::to_owned) {
+    // Ids begin with a capital, which no name of a channel has.
+    let bare = wanted.starts_with(|first: char| first.is_ascii_lowercase());
+    let name = wanted.strip_prefix('#').or(bare.then_some(wanted.as_str()));
+    let id = match name.map(str::to_owned) {
         Some(name) => {
             let repo = call.agent.repo.clone();
             let look = move |db: &Db| channels::list(db, Some(&repo));

@@ -191,7 +191,9 @@ pub(super) async fn info(call: Call) -> Result<Value, Trouble> {
             if !own && !shared {
                 return refuse(Refusal::FileNotFound);
             }
-            Ok(json!({"file": files::shown(&file, &base)}))
+            let mut shown = files::shown(&file, &base);
+            shown["shares"] = files::shares(db, &file)?;
+            Ok(json!({"file": shown, "comments": [], "response_metadata": {"next_cursor": ""}}))
         })
         .await
 }

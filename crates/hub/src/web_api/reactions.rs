@@ -1,10 +1,12 @@
 //! Reactions by agents.
 
+use butler_protocol::ChannelId;
 use serde_json::{Value, json};
 
-use super::Call;
+use super::{Call, conversations};
 use crate::{
     error::{Refusal, Trouble, refuse},
+    identity::names::BOT_USER,
     workspace::{
         message,
         react::{self, Reactor},
@@ -57,4 +59,34 @@ pub(super) async fn get(call: Call) -> Result<Value, Trouble> {
         })
         .await?;
     Ok(json!({"type": "message", "channel": answered, "message": message}))
+}
+
+/// What somebody, or the app itself, reacted to, the newest first.
+pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
+    let (agent, user) = (call.agent.clone(), call.args.text("user"));
+    let look = call.app.store.read(move |db| {
+        let mut statement = db.prepare_cached(
+            "SELECT channel, ts FROM reactions WHERE user = ?1
+             GROUP BY channel, ts ORDER BY max(at_ms) DESC, ts DESC",
+        )?;
+        let user = user.as_deref().unwrap_or(BOT_USER);
+        let rows = statement.query_map([user], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        })?;
+        let mut items = Vec::new();
+        for row in rows {
+            let (channel, ts) = row?;
+            let channel = ChannelId::new(channel);
+            let Ok(ts) = ts.parse() else { continue };
+            if agent.may_use(db, &channel).is_err() {
+                continue;
+            }
+            if let Some(found) = message::find(db, &channel, &ts)? {
+                items.push(json!({"type": "message", "channel": channel,
+                    "message": read::shown(db, &channel, found, false)?}));
+            }
+        }
+        Ok(items)
+    });
+    conversations::page(&call, look.await?, "items")
 }

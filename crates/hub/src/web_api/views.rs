@@ -22,9 +22,16 @@ fn view_of(call: &Call) -> Result<Value, Trouble> {
     Ok(view)
 }
 
+fn trigger_of(call: &Call) -> Result<String, Trouble> {
+    call.args.text("trigger_id").ok_or_else(|| {
+        let what = "missing required field: trigger_id [json-pointer:/trigger_id]";
+        Trouble::Explained(Refusal::InvalidArguments, what.to_owned())
+    })
+}
+
 pub(super) async fn open(call: Call) -> Result<Value, Trouble> {
     let view = view_of(&call)?;
-    let trigger = call.args.need("trigger_id", Refusal::InvalidTriggerId)?;
+    let trigger = trigger_of(&call)?;
     let agent = call.agent.clone();
     let write = call.app.store.write(move |tx| {
         let view = modals::open(tx, &agent, &trigger, &view)?;
@@ -35,7 +42,7 @@ pub(super) async fn open(call: Call) -> Result<Value, Trouble> {
 
 pub(super) async fn push(call: Call) -> Result<Value, Trouble> {
     let view = view_of(&call)?;
-    let trigger = call.args.need("trigger_id", Refusal::InvalidTriggerId)?;
+    let trigger = trigger_of(&call)?;
     let agent = call.agent.clone();
     let write = call.app.store.write(move |tx| {
         let view = modals::push(tx, &agent, &trigger, &view)?;

@@ -1,7 +1,9 @@
 //! Who may do what. The same rule for every kind of card and every way to answer
 //! one: button, thumb, words, page, script, Slack. Who may not is told so.
 
-use butler_protocol::{DecisionKind, DecisionRequest, Right, Role, Standing, ThreadId, UserId};
+use butler_protocol::{
+    DecisionKind, DecisionRequest, DecisionView, Right, Role, Standing, ThreadId, UserId,
+};
 use rusqlite::{OptionalExtension, params};
 use serde::Deserialize;
 
@@ -67,6 +69,18 @@ pub(crate) fn may(db: &Db, rules: &Rules, person: &Person, right: Right) -> Resu
     }
 }
 
+/// The most that a person may do.
+pub(crate) fn highest(db: &Db, rules: &Rules, person: &Person) -> Result<Right, Trouble> {
+    for right in [Right::Administer, Right::Merge, Right::Approve] {
+        match may(db, rules, person, right) {
+            Ok(()) => return Ok(right),
+            Err(Trouble::Refused(_)) => {}
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    Ok(Right::Ask)
+}
+
 /// Refuses who may not decide about this card. Who was given the right decides.
 /// Of the others, where nobody was given anything, approvers decide everything;
 /// commands, merges and runs, which may merge, nobody else, where there are approvers.
@@ -104,6 +118,25 @@ pub(crate) fn check(
         return Ok(());
     }
     refuse(Refusal::NotAllowed)
+}
+
+/// The cards about which a person may decide.
+pub(crate) fn decidable(
+    db: &Db,
+    rules: &Rules,
+    repo: &str,
+    cards: &[DecisionView],
+    person: &Person,
+) -> Result<Vec<DecisionView>, Trouble> {
+    let mut found = Vec::new();
+    for card in cards {
+        match check(db, rules, repo, &card.asked, person) {
+            Ok(()) => found.push(card.clone()),
+            Err(Trouble::Refused(_)) => {}
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    Ok(found)
 }
 
 /// The people whom the team listens to, as the agent said with its card.

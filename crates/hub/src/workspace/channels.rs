@@ -179,8 +179,10 @@ pub(crate) fn shown(db: &Db, channel: &Channel) -> Result<Value, Trouble> {
         "is_im": is(Kind::Direct), "is_mpim": is(Kind::Group),
         "is_private": !is(Kind::Public), "is_archived": channel.archived,
         "is_general": false, "is_member": is_member, "is_shared": false,
-        "is_ext_shared": false, "is_org_shared": false, "context_team_id": TEAM,
-        "num_members": members.len(),
+        "is_ext_shared": false, "is_org_shared": false, "is_pending_ext_shared": false,
+        "context_team_id": TEAM, "shared_team_ids": [TEAM], "pending_shared": [],
+        "pending_connected_team_ids": [], "parent_conversation": null, "previous_names": [],
+        "unlinked": 0, "updated": channel.created_ms, "num_members": members.len(),
         "topic": topic(&channel.topic), "purpose": topic(&channel.purpose),
     });
     if is(Kind::Direct) {
@@ -221,11 +223,25 @@ pub(crate) fn user(db: &Db, id: &UserId) -> Result<Value, Trouble> {
 }
 
 fn person(id: &str, name: &str) -> Value {
+    let mut user = shape(id, name, name);
+    user["profile"]["email"] = json!(email(name));
+    user
+}
+
+/// Everything that Slack says of a user, for apps that read it.
+fn shape(id: &str, name: &str, real_name: &str) -> Value {
     json!({
-        "id": id, "team_id": TEAM, "name": name, "real_name": name, "deleted": false,
-        "is_bot": false, "is_app_user": false, "tz": "Etc/UTC", "tz_offset": 0, "updated": 0,
-        "profile": {"real_name": name, "display_name": name, "team": TEAM,
-            "email": email(name)},
+        "id": id, "team_id": TEAM, "name": name, "real_name": real_name, "deleted": false,
+        "color": "4bbe2e", "is_admin": false, "is_owner": false, "is_primary_owner": false,
+        "is_restricted": false, "is_ultra_restricted": false, "is_bot": false,
+        "is_app_user": false, "is_email_confirmed": true, "tz": "Etc/UTC", "tz_label": "UTC",
+        "tz_offset": 0, "updated": 0, "who_can_share_contact_card": "EVERYONE",
+        "profile": {"real_name": real_name, "real_name_normalized": real_name,
+            "display_name": name, "display_name_normalized": name, "first_name": real_name,
+            "last_name": "", "title": "", "phone": "", "skype": "", "avatar_hash": "",
+            "status_text": "", "status_emoji": "", "status_expiration": 0, "image_24": "",
+            "image_32": "", "image_48": "", "image_72": "", "image_192": "", "image_512": "",
+            "team": TEAM},
     })
 }
 
@@ -235,11 +251,9 @@ fn email(name: &str) -> String {
 }
 
 fn bot_user() -> Value {
-    json!({
-        "id": BOT_USER, "team_id": TEAM, "name": BOT_NAME, "real_name": "CodeButler",
-        "deleted": false, "is_bot": true, "is_app_user": false, "tz": "Etc/UTC",
-        "tz_offset": 0, "updated": 0,
-        "profile": {"real_name": "CodeButler", "display_name": BOT_NAME, "team": TEAM,
-            "bot_id": BOT, "api_app_id": APP},
-    })
+    let mut user = shape(BOT_USER, BOT_NAME, "CodeButler");
+    user["is_bot"] = json!(true);
+    user["profile"]["bot_id"] = json!(BOT);
+    user["profile"]["api_app_id"] = json!(APP);
+    user
 }

@@ -166,15 +166,72 @@ pub(crate) fn settle(
 /// A file in Slack's shape; `base` is how the caller reaches us.
 pub(crate) fn shown(file: &File, base: &str) -> Value {
     let link = format!("{base}/files/{}", file.id);
-    let kind = file.name.rsplit_once('.').map_or("", |(_, end)| end);
+    let ending = file.name.rsplit_once('.').map_or("", |(_, end)| end);
+    let kind = snippet_type(&file.name).unwrap_or(ending);
     json!({
         "id": file.id, "name": file.name, "title": file.title, "mimetype": file.mimetype,
-        "filetype": kind, "pretty_type": kind.to_ascii_uppercase(), "size": file.length,
+        "filetype": kind, "pretty_type": ending.to_ascii_uppercase(), "size": file.length,
         "user": file.user, "user_team": TEAM, "mode": "hosted", "is_external": false,
         "is_public": true, "created": file.created_ms / 1000, "timestamp": file.created_ms / 1000,
         "url_private": link, "url_private_download": format!("{link}?download=1"),
         "permalink": link, "channels": file.channel.iter().collect::<Vec<_>>(),
-        "groups": [], "ims": [], "shares": {},
+        "groups": [], "ims": [], "shares": {}, "editable": false, "public_url_shared": false,
+        "display_as_bot": false, "username": "", "file_access": "visible",
+    })
+}
+
+/// Where a file was shared, as Slack tells it: apps find the message of a file there.
+pub(crate) fn shares(db: &Db, file: &File) -> Result<Value, Trouble> {
+    let Some(channel) = &file.channel else {
+        return Ok(json!({}));
+    };
+    let mut statement = db.prepare_cached(
+        "SELECT ts, root FROM messages WHERE channel = ?1
+           AND json_extract(body, '$.subtype') = 'file_share' AND instr(body, ?2) > 0
+         ORDER BY ts",
+    )?;
+    let quoted = format!("\"{}\"", file.id);
+    let rows = statement.query_map([channel.as_str(), &quoted], |row| {
+        let (ts, root): (String, String) = (row.get(0)?, row.get(1)?);
+        let mut share = json!({"ts": ts, "team_id": TEAM, "reply_users": [], "reply_count": 0,
+            "reply_users_count": 0, "channel_name": ""});
+        if root != ts {
+            share["thread_ts"] = json!(root);
+        }
+        Ok(share)
+    })?;
+    let shares: Vec<Value> = rows.collect::<Result<_, _>>()?;
+    Ok(json!({"public": {channel.as_str(): shares}}))
+}
+
+/// How Slack highlights a file, by its ending.
+pub(crate) fn snippet_type(name: &str) -> Option<&'static str> {
+    Some(match name.rsplit_once('.')?.1 {
+        "c" => "c",
+        "cpp" => "cpp",
+        "cs" => "csharp",
+        "css" => "css",
+        "diff" => "diff",
+        "go" => "go",
+        "html" => "html",
+        "java" => "java",
+        "js" | "jsx" => "javascript",
+        "json" => "javascript",
+        "kt" => "kotlin",
+        "md" => "markdown",
+        "php" => "php",
+        "py" => "python",
+        "rb" => "ruby",
+        "rs" => "rust",
+        "sh" => "shell",
+        "sql" => "sql",
+        "swift" => "swift",
+        "toml" => "text",
+        "ts" | "tsx" => "typescript",
+        "txt" => "text",
+        "xml" => "xml",
+        "yaml" => "yaml",
+        _ => return None,
     })
 }
 

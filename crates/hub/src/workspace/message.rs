@@ -93,7 +93,18 @@ pub(crate) fn write(tx: &mut Tx<'_>, draft: Draft) -> Result<(MessageTs, Value),
         None => None,
     };
     let ts = tx.next_ts();
-    let body = body_of(&draft, &ts, root.as_ref());
+    let mut body = body_of(&draft, &ts, root.as_ref());
+    if let Some(root) = &root
+        && let Some(parent) = find(tx.db(), &draft.channel, root)?
+    {
+        // As in Slack: a post under a custom name has no user.
+        if let Some(user) = parent.body.get("user") {
+            body["parent_user_id"] = user.clone();
+        }
+        if body["subtype"] == "thread_broadcast" {
+            body["root"] = parent.body;
+        }
+    }
     let thread = ThreadId::new(draft.channel.clone(), root.unwrap_or_else(|| ts.clone()));
     let (author, role) = match &draft.author {
         Author::Person(user) => (user.as_str().to_owned(), None),
@@ -140,8 +151,29 @@ pub(crate) fn record(
     logged.body["channel"] = json!(channel);
     logged.body["channel_type"] = json!(channels::channel_type(tx.db(), channel));
     logged.body["event_ts"] = json!(ts);
+    let (thread, from, body) = (logged.thread.clone(), logged.from, logged.body.clone());
     log::append(tx, logged)?;
+    for file in body["files"].as_array().into_iter().flatten() {
+        tell_of_file(tx, &thread, from, author, file)?;
+    }
     Ok(())
+}
+
+/// Slack tells of a file beside the message that shares it. Our own agents read the
+/// message.
+fn tell_of_file(
+    tx: &mut Tx<'_>,
+    thread: &ThreadId,
+    from: Option<Role>,
+    author: &str,
+    file: &Value,
+) -> Result<(), Trouble> {
+    if !log::strangers_listen(tx.db())? {
+        return Ok(());
+    }
+    let event = json!({"type": "file_shared", "file_id": file["id"], "user_id": author,
+        "file": {"id": file["id"]}, "channel_id": thread.channel, "event_ts": tx.next_ts()});
+    log::append(tx, Happening::new(thread.clone(), from, event)).map(drop)
 }
 
 /// A draft in Slack's shape.

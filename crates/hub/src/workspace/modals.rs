@@ -36,7 +36,7 @@ pub(crate) fn trigger(
     person: &UserId,
 ) -> Result<String, Trouble> {
     let now = tx.db().now_ms();
-    let id = format!("{}.{TEAM}", random_text().to_ascii_lowercase());
+    let id = format!("{}.codebutler", random_text().to_ascii_lowercase());
     let old = now - REMEMBERED_MS;
     tx.db()
         .execute("DELETE FROM triggers WHERE expires_ms < ?1", [old])?;

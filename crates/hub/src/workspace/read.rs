@@ -211,6 +211,9 @@ pub(crate) fn shown(
     if !reactions.is_empty() {
         body["reactions"] = json!(reactions);
     }
+    if is_pinned(db, channel, &stored.ts)? {
+        body["pinned_to"] = json!([channel]);
+    }
     if stored.ts == stored.root {
         add_replies(db, channel, &stored.ts, &mut body)?;
     }
@@ -218,6 +221,12 @@ pub(crate) fn shown(
         body["metadata"] = json!({"event_type": body["metadata"]["event_type"]});
     }
     Ok(body)
+}
+
+fn is_pinned(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<bool, Trouble> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM pins WHERE channel = ?1 AND ts = ?2)";
+    let mut statement = db.prepare_cached(sql)?;
+    Ok(statement.query_row([channel.as_str(), ts.as_str()], |row| row.get(0))?)
 }
 
 fn add_replies(

@@ -49,7 +49,14 @@ try {
   for (const [name, [address, sign]] of Object.entries(views)) {
     await page.goto(address);
     await page.locator(sign).first().waitFor({ state: "attached" });
-    if (name === "timeline") await page.locator(sign).first().click();
+    if (name === "timeline") {
+      const folded = page.locator(".activation:not([open]) > summary");
+      while (await folded.count()) await folded.first().click();
+      await page.locator(sign).first().click();
+      const link = await page.locator(".activation .permalink").first().getAttribute("href");
+      await page.goto(new URL(link, address).href);
+      await page.locator(`[id="${link.split("#")[1]}"]`).waitFor();
+    }
     await judge(page, name, schemes);
     if (SIZE === "desktop" && name !== "thread-cost") await picture(page, `${SIZE}-${name}`);
   }

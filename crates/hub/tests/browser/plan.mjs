@@ -22,6 +22,7 @@ try {
   await card.getByRole("button", { name: "Approve it like this" }).click();
   const decided = page.locator(".message.decided", { hasText: `and test it at ${SIZE}` });
   await decided.waitFor();
+  await decided.getByText("May cost at most: $2.50").waitFor();
   await decided.getByText(/Approved, with changes, by you/).waitFor();
   expect(faults.length === 0, `a quiet page, but: ${faults.join("; ")}`);
   console.log("ok");

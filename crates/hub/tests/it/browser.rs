@@ -4,7 +4,7 @@
 use std::{path::PathBuf, process::Stdio};
 
 use butler_hub::Tokens;
-use butler_protocol::{DecisionKind, MessageTs, RequestId, Role};
+use butler_protocol::{DecisionKind, MessageTs, RequestId, Role, Standing};
 use serde_json::{Value, json};
 use tokio::{process::Command, time::timeout};
 
@@ -12,7 +12,7 @@ use crate::world::{PATIENCE, World, card, subject, take};
 
 /// Sets a mark on the window and asks for a dialog, if ever it runs.
 const PROBE: &str = "\"'><img src=x onerror=\"window.hacked=1;alert(1)\"><script>window.hacked=1</script><svg onload=alert(1)>";
-/// As much of it as Slack lets a button say.
+/// As much of it as Slack lets a button or an option say.
 const SHORT_PROBE: &str = "\"'><img src=x onerror=\"window.hacked=1\"><svg onload=window.hacked=1>";
 
 /// Where the driver is. Without it the test is skipped at home, and fails where
@@ -87,7 +87,7 @@ fn text(kind: &str, text: &str) -> Value {
 }
 
 fn probes() -> Value {
-    let option = json!({"text": text("plain_text", PROBE), "value": PROBE, "description": text("plain_text", PROBE)});
+    let option = json!({"text": text("plain_text", SHORT_PROBE), "value": PROBE, "description": text("plain_text", PROBE)});
     json!([
         {"type": "header", "text": text("plain_text", PROBE)},
         {"type": "section", "text": text("mrkdwn", PROBE), "fields": [text("mrkdwn", PROBE)],
@@ -281,6 +281,60 @@ async fn a_plan_is_changed_on_its_card() {
         let view = world.control(Role::Pm).decision(&request).await.unwrap();
         let plan = view.edited.unwrap();
         assert_eq!(plan.steps[1].text, format!("and test it at {size}"));
+        assert_eq!(plan.cap, Some(butler_protocol::Usd::from_cents(250)));
         assert_eq!(view.decided.unwrap().sha256, plan.sha256());
+    }
+}
+
+/// Every view at three widths, in light and dark: nothing serious for axe, nothing wider
+/// than the screen. With `PICTURES=<dir>` the pictures of the documentation are taken.
+#[tokio::test]
+async fn every_view_is_well_made_at_every_width_and_in_both_schemes() {
+    let Some(dir) = driver() else { return };
+    let world = World::start().await;
+    let (root, _) = crate::page_snapshots::story(&world).await;
+    let mut tokens = Tokens::open(world.dir.path()).unwrap();
+    tokens.invite("ben", Standing::Approver).unwrap();
+    let more = [
+        ("CHANNEL", world.channel().to_string()),
+        ("ROOT", root.to_string()),
+    ];
+    play(&dir, &world, "views.mjs", "desktop", &more).await;
+}
+
+#[tokio::test]
+async fn keys_lead_everywhere_and_decide_nothing() {
+    let Some(dir) = driver() else { return };
+    let world = World::start().await;
+    let root = with_cards(&world).await;
+    for size in ["desktop", "phone"] {
+        let more = [
+            ("CHANNEL", world.channel().to_string()),
+            ("ROOT", root.to_string()),
+            ("WORDS", "plan please".to_owned()),
+        ];
+        play(&dir, &world, "palette.mjs", size, &more).await;
+    }
+}
+
+#[tokio::test]
+async fn a_notification_is_asked_for_and_shown() {
+    let Some(dir) = driver() else { return };
+    for size in ["desktop", "phone"] {
+        let world = World::start().await;
+        let ready = world.dir.path().join("ready");
+        let more = [("READY", ready.display().to_string())];
+        let playing = play(&dir, &world, "notified.mjs", size, &more);
+        let asking = async {
+            while !ready.exists() {
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+            let root = world.say(&format!("a wish at {size}"), None).await;
+            let mut post = world.post("", Some(&root), "card");
+            let plan = subject(DecisionKind::Plan, "Do it");
+            card(&world.control(Role::Pm), &mut post, "plan01", &plan).await;
+            world.web(Role::Pm).post(&post).await.unwrap();
+        };
+        tokio::join!(playing, asking);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use butler_protocol::{LogBatch, LogLevel, LogLine, Role};
+use butler_protocol::{AgentFacts, LogBatch, LogLevel, LogLine, Role};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -54,6 +54,48 @@ async fn lines_are_shown_by_role_and_level_and_without_secrets() {
     assert!(!all.to_string().contains(&secret()), "{all}");
     assert_eq!(all["lines"][0]["role"], "coder");
     assert_eq!(all["lines"][0]["tool"], "Bash");
+}
+
+#[tokio::test]
+async fn the_agents_say_what_they_are_and_what_went_wrong() {
+    let world = World::start().await;
+    let coder = world.control(Role::Coder);
+    let facts = AgentFacts {
+        version: "1.2.3".into(),
+        models: vec!["big/model".into(), "small/model".into()],
+        resting: vec!["big/model".into()],
+    };
+    coder.facts(&facts).await.unwrap();
+    coder
+        .log(&batch(&[
+            (LogLevel::Error, "the disk is full"),
+            (LogLevel::Info, "later"),
+        ]))
+        .await
+        .unwrap();
+    let all = world.get(&world.ana, "v1/agents").await;
+    let all = all["agents"].as_array().unwrap();
+    let of = |role: &str| all.iter().find(|one| one["role"] == role).unwrap();
+    assert_eq!(of("coder")["resting"], json!(["big/model"]));
+    assert_eq!(of("coder")["last_error"]["text"], "the disk is full");
+    assert_eq!(of("coder")["spent_today"], 0);
+    assert_eq!(of("pm")["last_error"], Value::Null);
+    let page = crate::page::Browser::login(&world)
+        .await
+        .get("/agents")
+        .await;
+    let cards: Vec<&str> = page.split("<article").collect();
+    let coder = cards.iter().find(|card| card.contains(">Coder ")).unwrap();
+    for wanted in [
+        "version 1.2.3",
+        "big/model",
+        "keeps failing",
+        "small/model",
+        "the disk is full",
+    ] {
+        assert!(coder.contains(wanted), "{wanted} in {coder}");
+    }
+    assert!(!page.contains(&secret()), "{page}");
 }
 
 #[tokio::test]

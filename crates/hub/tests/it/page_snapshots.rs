@@ -81,7 +81,7 @@ impl Stable {
 
 /// One request with a plan, some work, a pull request and its card: the request
 /// and the card.
-async fn story(world: &World) -> (MessageTs, MessageTs) {
+pub(crate) async fn story(world: &World) -> (MessageTs, MessageTs) {
     let root = world
         .say("Please add a `--json` flag to *list*", None)
         .await;

@@ -441,3 +441,33 @@ async fn guests_and_strangers_are_refused_politely() {
         "@codebutler.pm go on".replace("@codebutler.pm", "@<http://codebutler.pm|codebutler.pm>")
     );
 }
+
+/// What agents and bots get through the relay has Slack's ids, none of the built-in
+/// workspace's.
+#[tokio::test]
+async fn envelopes_have_the_ids_of_slack() {
+    let world = SlackWorld::start().await;
+    let mut coder = world.socket(Role::Coder).await;
+    let root = world.say("hello", None);
+    let said = take(&mut coder).await.payload;
+    assert_eq!(said["team_id"], "T0STANDIN");
+    assert_eq!(said["authorizations"][0]["team_id"], "T0STANDIN");
+    assert_eq!(said["authorizations"][0]["user_id"], "U0STANDIN");
+    let card = crate::relay::ask(&world, &root, "p1", DecisionKind::Plan).await;
+    take(&mut coder).await;
+    let channel = world.channel();
+    let approve = "cb:p1:approve";
+    assert!(
+        world
+            .slack
+            .click(&world.ana, channel.as_str(), &card, approve)
+    );
+    let clicked = take(&mut coder).await.payload;
+    assert_eq!(clicked["team"]["id"], "T0STANDIN");
+    for text in [said.to_string(), clicked.to_string()] {
+        assert!(
+            !text.contains("0BUTLER") && !text.contains("T0WORKSHOP"),
+            "{text}"
+        );
+    }
+}

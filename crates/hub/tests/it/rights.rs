@@ -574,6 +574,7 @@ async fn every_cell_of_the_table_in_slack() {
                         "0123456789abcdef0123456789abcdef01234567",
                     ),
                     state: PullStatus::Open,
+                    url: None,
                     diff: None,
                 };
                 pull.branch = None;

@@ -117,3 +117,13 @@ async fn python_bolt_modals_shortcuts_and_commands() {
 async fn node_bolt_modals_shortcuts_and_commands() {
     run("bolt_modals.mjs").await;
 }
+
+#[tokio::test]
+async fn python_details_of_answers() {
+    run("details.py").await;
+}
+
+#[tokio::test]
+async fn python_answers_that_come_too_late() {
+    run("late_answers.py").await;
+}

@@ -29,6 +29,7 @@ pub(crate) fn news(
         branch: None,
         head: CommitSha::new("0123456789abcdef0123456789abcdef01234567"),
         state,
+        url: None,
         diff: diff.map(str::to_owned),
     }
 }

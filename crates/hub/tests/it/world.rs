@@ -28,6 +28,7 @@ pub(crate) struct World {
     approvers: Vec<UserId>,
     /// What the hub is told at its next start.
     pub public_url: Option<Url>,
+    pub forge_secret: Option<Secret>,
     running: Option<(Hub, CancellationToken)>,
 }
 
@@ -71,6 +72,7 @@ impl World {
         let mut world = Self {
             approvers: choose(&ana, &ben),
             public_url: None,
+            forge_secret: None,
             dir,
             base: "http://127.0.0.1:0/".parse().unwrap(),
             repo,
@@ -89,6 +91,7 @@ impl World {
         let mut config = config(self.dir.path(), ([127, 0, 0, 1], port).into());
         config.approvers.clone_from(&self.approvers);
         config.public_url.clone_from(&self.public_url);
+        config.forge_secret.clone_from(&self.forge_secret);
         let cancel = CancellationToken::new();
         let hub = Hub::start(config, cancel.clone()).await.unwrap();
         assert!(

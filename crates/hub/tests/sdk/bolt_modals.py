@@ -29,6 +29,9 @@ def modal(callback_id, title="Reject"):
 @app.command("/ask")
 def ask(ack, command, client):
     ack(text="heard " + command["text"], response_type="in_channel")
+    for field in ("token", "team_id", "team_domain", "channel_id", "channel_name", "user_id", "user_name",
+                  "command", "response_url", "trigger_id", "api_app_id", "is_enterprise_install"):
+        assert field in command, field
     client.views_open(trigger_id=command["trigger_id"], view=modal("asked"))
     done.put("command")
 

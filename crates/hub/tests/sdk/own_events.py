@@ -56,6 +56,10 @@ event(type="channel_created")
 web.conversations_setTopic(channel=made, topic="events")
 event(subtype="channel_topic", topic="events")
 
+shared = web.files_upload_v2(channel=CHANNEL, filename="a.txt", content="abc")["file"]["id"]
+_, told = event(type="file_shared", file_id=shared)
+assert told["channel_id"] == CHANNEL and told["file"]["id"] == shared, told
+
 # Not acknowledged: the thread goes on at once, and it comes again after three seconds.
 begun = time.monotonic()
 people.say("ignored", root)

@@ -88,8 +88,37 @@ def files():
     assert message["subtype"] == "file_share" and message["text"] == "look", message
 
 
+def files_of_every_kind():
+    """What is uploaded is what is had again; what could run is only ever saved."""
+    svg = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+    kinds = {
+        "shot.png": (b"\x89PNG\r\n\x1a\n" + bytes(64), "image/png", "inline"),
+        "manual.pdf": (b"%PDF-1.4\n%%EOF\n", "application/pdf", "attachment"),
+        "night.log": (b"10:00:00 nothing special\n" * 800_000, "text/plain", "attachment"),
+        "note.wav": (b"RIFF\x24\0\0\0WAVEfmt " + bytes(64), "audio/wav", "inline"),
+        "logo.svg": (svg, "image/svg+xml", "attachment"),
+        "page.html": (b"<script>alert(1)</script>", "text/plain", "attachment"),
+    }
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    for name, (content, kind, way) in kinds.items():
+        shared = web.files_upload_v2(channel=CHANNEL, filename=name, content=content)
+        info = web.files_info(file=shared["file"]["id"])["file"]
+        request = urllib.request.Request(
+            info["url_private"], headers={"Authorization": "Bearer " + os.environ["BOT_TOKEN"]})
+        answer = opener.open(request)
+        assert answer.read() == content, name
+        assert answer.headers["Content-Type"] == kind, (name, answer.headers["Content-Type"])
+        assert answer.headers["Content-Disposition"].startswith(way), name
+        assert answer.headers["Content-Security-Policy"] == "default-src 'none'; sandbox", name
+        assert answer.headers["X-Content-Type-Options"] == "nosniff", name
+    # A hundred megabytes are refused before a byte of them is sent.
+    refused("file_upload_size_restricted",
+            lambda: web.files_getUploadURLExternal(filename="huge.log", length=100 << 20))
+
+
 post_thread_update_delete()
 pages()
 reactions()
 files()
+files_of_every_kind()
 print("ok")

@@ -54,6 +54,7 @@ impl Real {
                     env: scrubbed_env("/nobody".as_ref(), extra),
                     cwd: self.root(),
                     stdin: Stdin::Null,
+                    direct: Vec::new(),
                     sockets: true,
                 },
                 profile: Box::new(profile),

@@ -53,6 +53,7 @@ impl World {
             env: scrubbed_env(Path::new("/nobody"), extra),
             cwd: root.clone(),
             stdin: Stdin::Null,
+            direct: Vec::new(),
             sockets: true,
         };
         let mut profile = Profile::new(root);

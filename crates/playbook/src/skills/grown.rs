@@ -195,6 +195,7 @@ mod tests {
                 rejected: Vec::new(),
                 complexity: Complexity::Simple,
                 estimate: None,
+                cap: None,
             },
         }
     }

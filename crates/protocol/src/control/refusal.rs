@@ -73,7 +73,8 @@ refusals! {
     NoPin = "no_pin", NoUser = "no_user", NotArchived = "not_archived", NotFound = "not_found",
     PushLimitReached = "push_limit_reached", StreamingStateConflict = "streaming_state_conflict",
     TimeInPast = "time_in_past", TimeTooFar = "time_too_far", TooLong = "too_long",
-    UsersNotFound = "users_not_found",
+    UsersNotFound = "users_not_found", UsersListNotSupplied = "users_list_not_supplied",
+    NoSuchSubteam = "no_such_subteam",
     AlreadyDecided = "already_decided", AlreadySettled = "already_settled",
     CardHasText = "card_has_text", CardWouldBeRedacted = "card_would_be_redacted",
     ForeignHost = "foreign_host", ForeignOrigin = "foreign_origin", HashMismatch = "hash_mismatch",
@@ -88,6 +89,7 @@ refusals! {
     ItemAlreadyStarted = "item_already_started", NoSuchRun = "no_such_run",
     RunBudget = "run_budget", RunNotRunning = "run_not_running",
     InvalidPerson = "invalid_person", NoRight = "no_right", OwnerStays = "owner_stays",
+    NotInChange = "not_in_change",
 }
 
 impl Refusal {
@@ -131,8 +133,12 @@ impl Refusal {
             }
             Refusal::UseSlack => "This workspace is in Slack: say and decide it there.",
             Refusal::NoText => "There was nothing to say.",
+            Refusal::NotInChange => {
+                "These lines are not part of the change any more. Look at it again."
+            }
             Refusal::MsgTooLong => "That is too long for one message.",
             Refusal::ForeignOrigin => "This request did not come from this page.",
+            Refusal::FileNotFound => "There is no such file.",
             Refusal::FileUploadSizeRestricted => {
                 "That file is empty or larger than this workspace takes."
             }

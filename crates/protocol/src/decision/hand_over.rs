@@ -250,6 +250,9 @@ pub struct Plan {
     /// What it is expected to cost, from similar threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<(Usd, Usd)>,
+    /// What the thread may cost, where a person said so on the card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap: Option<Usd>,
 }
 
 impl Plan {

@@ -29,6 +29,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "agent.forge-news",
         "what others did on the forge is told in the thread",
     ),
+    (
+        "agent.issue",
+        "the thread of an issue is opened that somebody assigned",
+    ),
     ("agent.item", "the thread of an item is opened"),
     (
         "agent.land",

@@ -32,6 +32,8 @@ pub enum EventKind {
     Deleted(MessageTs),
     /// The thread builds this item of the roadmap.
     Item(u32),
+    /// The thread is about this issue: its text.
+    Issue(u64),
 }
 
 const DECISION: &str = "decision:";
@@ -45,6 +47,7 @@ const ATTACHED: &str = "attached:";
 const EDITED: &str = "edited:";
 const DELETED: &str = "withdrawn:";
 const ITEM: &str = "item:";
+const ISSUE: &str = "issue:";
 
 impl EventId {
     /// Under which a person's decision enters a log.
@@ -104,6 +107,12 @@ impl EventId {
         Self(format!("{ITEM}{number}:{by}"))
     }
 
+    /// Under which the PM is told the text of an issue; `by` is the message that named it.
+    #[must_use]
+    pub fn issue(number: u64, by: &str) -> Self {
+        Self(format!("{ISSUE}{number}:{by}"))
+    }
+
     /// What it is about; nothing when the hub delivered it.
     #[must_use]
     pub fn kind(&self) -> Option<EventKind> {
@@ -136,6 +145,10 @@ impl EventId {
         if let Some(rest) = rest(ITEM) {
             let number = rest.split(':').next()?.parse().ok()?;
             return Some(EventKind::Item(number));
+        }
+        if let Some(rest) = rest(ISSUE) {
+            let number = rest.split(':').next()?.parse().ok()?;
+            return Some(EventKind::Issue(number));
         }
         let (until, people) = match rest(CONTEXT) {
             Some(until) => (until, false),
@@ -197,6 +210,7 @@ mod tests {
                 EventKind::Deleted(ts.clone()),
             ),
             (EventId::item(3, "abc234"), EventKind::Item(3)),
+            (EventId::issue(12, "Ev1S2"), EventKind::Issue(12)),
             (EventId::attached(&ts), EventKind::Attached(ts.clone())),
         ] {
             assert_eq!(event.kind(), Some(kind), "{event}");

@@ -34,7 +34,7 @@ pub(super) fn in_words(status: u16, said: &str) -> MergeBlock {
         403 | 429 if has(&["rate limit"]) => MergeBlock::RateLimited,
         429 => MergeBlock::RateLimited,
         _ if has(&["merge queue"]) => MergeBlock::Queued,
-        _ if has(&["draft"]) => MergeBlock::Draft,
+        _ if has(&["draft", "work in progress"]) => MergeBlock::Draft,
         _ if has(&[
             "merges are not allowed",
             "merge method",

@@ -74,6 +74,14 @@ pub(super) async fn carry_out(http: &Http, base: &str, asked: &Asked<'_>) -> Res
             Ok(listed(found.into_iter().map(|(_, line)| line).collect()))
         }
         ("POST", ["pulls", number, "comments"]) => say_at(http, number, asked).await,
+        ("GET", ["pulls", number, "reviews"]) => {
+            let path = format!("pulls/{number}/reviews?{}", paging(asked));
+            http.get(&path, cancel).await
+        }
+        ("POST", ["pulls", number, "requested_reviewers"]) => {
+            let path = format!("pulls/{number}/requested_reviewers");
+            http.send("POST", &path, Some(&asked.body), cancel).await
+        }
         // One row of numbers for both.
         (method, ["pulls" | "issues", number, "notes" | "comments"]) => {
             let path = format!("issues/{number}/comments");

@@ -19,7 +19,7 @@ use super::{
 use crate::Result;
 
 pub(super) use look::{moves, words};
-use shapes::{check, comment, pull, titled};
+use shapes::{check, comment, pull, reviewed, titled};
 use tracker::tracker;
 
 const SIZE: &str = "per_page=100";
@@ -79,6 +79,14 @@ pub(super) async fn carry_out(http: &Http, asked: &Asked<'_>) -> Result<Answer> 
             .await
             .map(|made| made.with(|json| pull(&json))),
         ("PUT", ["pulls", number, "merge"]) => merge(http, number, asked).await,
+        ("GET", ["pulls", number, "reviews"]) => {
+            let path = format!("{}/approvals", merge_request(number));
+            let found = http.get(&path, cancel).await?;
+            Ok(found.with(|json| reviewed(&json)))
+        }
+        ("POST", ["pulls", number, "requested_reviewers"]) => {
+            ask_reviews(http, &merge_request(number), asked).await
+        }
         ("GET", ["pulls", number, kind @ ("notes" | "comments")]) => {
             let found = discussions(http, number, cancel).await?;
             let (notes, lines): (Vec<Value>, Vec<Value>) = found
@@ -247,6 +255,32 @@ fn no_merge(status: &str) -> Option<&'static str> {
         "locked_paths" | "locked_lfs_files" => "GitLab has a file of it locked",
         _ => return None,
     })
+}
+
+/// Reviewers go by the numbers of their accounts, all of them at once; whoever is no
+/// member, or a team, is refused, as GitHub does it.
+async fn ask_reviews(http: &Http, path: &str, asked: &Asked<'_>) -> Result<Answer> {
+    let cancel = asked.cancel;
+    let there = http.get(path, cancel).await?;
+    if !there.is_good() {
+        return Ok(there);
+    }
+    let there = there.json()?;
+    let known = there["reviewers"].as_array().into_iter().flatten();
+    let mut ids: Vec<Value> = known.map(|one| one["id"].clone()).collect();
+    if !asked.names("team_reviewers").is_empty() {
+        return Ok(listed(Vec::new()).called(422));
+    }
+    for name in asked.names("reviewers") {
+        let members = format!("members/all?query={}&{SIZE}", encoded(&name));
+        let members = items(&http.get(&members, cancel).await?)?;
+        let Some(member) = members.iter().find(|one| one["username"] == name.as_str()) else {
+            return Ok(listed(Vec::new()).called(422));
+        };
+        ids.push(member["id"].clone());
+    }
+    let body = json!({ "reviewer_ids": ids });
+    http.send("PUT", path, Some(&body), cancel).await
 }
 
 /// Everything that was said, each with the discussion that it stands in.

@@ -195,7 +195,7 @@ impl Http {
         cancel: &CancellationToken,
     ) -> Result<Vec<Value>> {
         let mut items = Vec::new();
-        for page in 1..=super::github::PAGES {
+        for page in 1..=super::hosted::PAGES {
             let sign = if path.contains('?') { '&' } else { '?' };
             let path = format!("{path}{sign}{size}&page={page}");
             let answer = self.get(&path, cancel).await?;

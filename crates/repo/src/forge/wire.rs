@@ -4,7 +4,7 @@
 use butler_protocol::{BranchName, CommitSha, PrNumber, Role};
 use serde_json::Value;
 
-use super::{Author, Check, Comment, Place, PullRequest, PullState, github::check_state};
+use super::{Author, Check, Comment, Place, PullRequest, PullState, hosted::check_state};
 
 /// A pull request without its comments.
 pub(super) fn pull(json: &Value) -> Option<PullRequest> {
@@ -73,10 +73,7 @@ pub(crate) fn comment(json: &Value) -> Option<Comment> {
         path: path.to_owned(),
         line: u32::try_from(line).unwrap_or(u32::MAX),
     });
-    let at = json["created_at"]
-        .as_str()?
-        .parse::<jiff::Timestamp>()
-        .ok()?;
+    let at = seconds(&json["created_at"])?;
     // The two kinds of comments count separately.
     let kind = if place.is_some() { "line" } else { "note" };
     Some(Comment {
@@ -84,9 +81,15 @@ pub(crate) fn comment(json: &Value) -> Option<Comment> {
         author,
         body,
         place,
-        at: at.as_second(),
+        at,
         key,
     })
+}
+
+/// A moment in seconds since 1970.
+pub(crate) fn seconds(moment: &Value) -> Option<i64> {
+    let moment: jiff::Timestamp = moment.as_str()?.parse().ok()?;
+    Some(moment.as_second())
 }
 
 /// A check of an app.

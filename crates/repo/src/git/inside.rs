@@ -113,6 +113,7 @@ impl Inside<'_> {
         env.extend(self.variables.iter().cloned());
         Command {
             argv,
+            direct: Vec::new(),
             env,
             cwd: self.tree.unwrap_or(&self.folder.path).to_owned(),
             stdin: match &self.input {

@@ -78,6 +78,7 @@ impl LocalForge {
                     url: None,
                     comments: Vec::new(),
                     key: Some(new.key.clone()),
+                    changed: 0,
                 },
             };
             let commit = ledger::write(repo, &stored, None, "opened", cancel).await?;
@@ -236,6 +237,21 @@ impl LocalForge {
         cancel: &CancellationToken,
     ) -> Result<Issue> {
         self.change_issue(number, "looked at", cancel, |_| {}).await
+    }
+
+    #[expect(clippy::unused_async, reason = "the other kind asks")]
+    pub(crate) async fn issues_since(&self, _: i64, _: &CancellationToken) -> Result<Vec<Issue>> {
+        Ok(Vec::new())
+    }
+
+    #[expect(clippy::unused_async, reason = "the other kind asks")]
+    pub(crate) async fn labelled(
+        &self,
+        _: IssueNumber,
+        _: &str,
+        _: &CancellationToken,
+    ) -> Result<Option<(String, u64)>> {
+        Ok(None)
     }
 
     pub(crate) async fn label_issue(

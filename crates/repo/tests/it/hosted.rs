@@ -6,7 +6,7 @@ use std::sync::Arc;
 use butler_protocol::{MergeBlock, PrNumber, Secret};
 use butler_repo::{
     Author, Error, Forge, ForgeHost, ForgeHosts, ForgeKind, Git, IssueNumber, Place, Repo,
-    Settings, Worktree, block_of,
+    Reviewers, Settings, Worktree, block_of,
 };
 use butler_testkit::{Flavour, Hosted, PersonComment, ScratchRepo};
 
@@ -151,6 +151,82 @@ async fn a_lost_answer_makes_no_second_issue_comment_or_release() {
         let lose = || stage.hosted.lose_answers(1);
         tracking::life(&stage.forge, &stage.scratch, &lose).await;
         assert_eq!(stage.hosted.kept(), (2, 1), "{flavour:?}");
+    }
+}
+
+/// A draft is one until it is said to be ready; it has its labels, and who reviews is asked
+/// once, also where one of them is not known there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_has_labels_and_reviewers() {
+    for flavour in ALL {
+        let Stage {
+            scratch,
+            hosted,
+            forge,
+            worktree,
+        } = &stage(flavour).await;
+        deliver(worktree, "hello.txt", "hello\n").await;
+        let mut new = pull(&worktree.branch);
+        new.draft = true;
+        let opened = forge.create(&new, &go()).await.unwrap();
+        assert!(opened.draft, "{flavour:?}");
+        let wanted = butler_repo::Merge::of(opened.number, &opened.head);
+        let refused = forge.merge(&wanted, &go()).await.unwrap_err();
+        assert_eq!(block_of(&refused).0, MergeBlock::Draft, "{refused}");
+        scratch.push_to_main("CODEOWNERS", "* @ana\n");
+        worktree.repo().fetch(&go()).await.unwrap();
+        let files = ["hello.txt".to_owned()];
+        let owners = forge.owners(&files, &go()).await.unwrap().people;
+        // Gitea asks them by itself.
+        let asks = if flavour == Flavour::GitLab { 1 } else { 0 };
+        assert_eq!(owners.len(), asks, "{flavour:?}");
+        let reviewers = Reviewers {
+            people: ["ana", "you", "nobody"].map(str::to_owned).into(),
+            teams: vec!["core".into()],
+        };
+        let labels = ["codebutler".to_owned(), "bug".to_owned()];
+        hosted.lose_answers(1);
+        for _ in 0..2 {
+            forge.ready(opened.number, &go()).await.unwrap();
+            forge.label(opened.number, &labels, &go()).await.unwrap();
+            forge
+                .ask_reviews(opened.number, &reviewers, &go())
+                .await
+                .unwrap();
+        }
+        let (draft, has, asked) = hosted.around(1);
+        assert!(!draft, "{flavour:?}");
+        assert_eq!(has, labels, "{flavour:?}");
+        assert_eq!(asked, ["ana"], "{flavour:?}: each once");
+        let now = forge.view(opened.number, &go()).await.unwrap();
+        assert_eq!((now.title, now.draft), (new.title, false), "{flavour:?}");
+    }
+}
+
+/// Who assigned an issue by a label is known, and what changed is found by its time.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_labelled_an_issue_is_known() {
+    for flavour in ALL {
+        let Stage { hosted, forge, .. } = &stage(flavour).await;
+        let kept = hosted.complain("ben", "Slow", "It is slow.");
+        let other = hosted.complain("ben", "Slower", "It is slower.");
+        let count = if flavour == Flavour::GitLab { 100 } else { 0 };
+        let number = IssueNumber(kept - count);
+        let by = async || forge.labelled(number, "butler", &go()).await.unwrap();
+        assert_eq!(by().await, None);
+        hosted.label_issue(kept, "ana", "other");
+        hosted.label_issue(kept, "ana", "butler");
+        let (who, _) = by().await.unwrap();
+        assert_eq!(who, "ana", "{flavour:?}");
+        let all = forge.issues_since(0, &go()).await.unwrap();
+        assert_eq!(all.len(), 2, "{flavour:?}");
+        let newest = all.iter().map(|issue| issue.changed).max().unwrap();
+        let moved = forge.issues_since(newest, &go()).await.unwrap();
+        assert_eq!(moved.len(), 1, "{flavour:?}");
+        assert_eq!(moved[0].number, number, "{flavour:?}");
+        hosted.say_on_issue(other, "ana", "@butler please");
+        let moved = forge.issues_since(newest + 1, &go()).await.unwrap();
+        assert_eq!(moved[0].number.0, other - count, "{flavour:?}");
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::{
 };
 
 use super::{Doing, Failed, Wires, confine, sys};
-use crate::spec::{Report, Spec};
+use crate::spec::{Os, Report, Spec};
 
 /// Starts the command in a process and a session of its own. It runs on our memory
 /// until it executes and never comes back, so all that it needs is made here: what
@@ -42,14 +42,20 @@ pub(super) fn become_it(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> i32 {
 /// What is executed, as the kernel wants it.
 fn program(spec: &Spec) -> Result<sys::Program, Failed> {
     let word = |bytes: Vec<u8>| CString::new(bytes).doing("start the command");
-    let argv = spec.argv.iter();
-    let argv = argv.map(|argument| word(argument.0.as_bytes().to_vec()));
+    let words = |all: &[Os]| -> Result<Vec<CString>, Failed> {
+        let all = all.iter();
+        all.map(|one| word(one.0.as_bytes().to_vec())).collect()
+    };
     let env = spec.env.iter().map(|(name, value)| {
         let (name, value) = (name.0.as_bytes(), value.0.as_bytes());
         word([name, b"=", value].concat())
     });
-    let argv = argv.collect::<Result<_, _>>()?;
-    Ok(sys::Program::new(argv, env.collect::<Result<_, _>>()?))
+    let env = env.collect::<Result<_, _>>()?;
+    Ok(sys::Program::new(
+        words(&spec.direct)?,
+        words(&spec.argv)?,
+        env,
+    ))
 }
 
 /// Becomes the command. When that is not possible, reports and returns the code to

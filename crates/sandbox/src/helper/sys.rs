@@ -129,31 +129,37 @@ pub(super) fn spawn(mut child: &mut dyn FnMut() -> i32) -> io::Result<Option<Pid
 /// A program with all that the kernel wants to know of it.
 pub(super) struct Program {
     /// What the lists point into.
-    _words: [Vec<CString>; 2],
+    _words: [Vec<CString>; 3],
+    /// Tried first, unless empty.
+    direct: Vec<*const libc::c_char>,
     argv: Vec<*const libc::c_char>,
     env: Vec<*const libc::c_char>,
 }
 
 impl Program {
-    pub(super) fn new(argv: Vec<CString>, env: Vec<CString>) -> Self {
+    pub(super) fn new(direct: Vec<CString>, argv: Vec<CString>, env: Vec<CString>) -> Self {
         let list = |words: &[CString]| {
             let words = words.iter().map(|word| word.as_ptr());
             words.chain([std::ptr::null()]).collect()
         };
         Self {
+            direct: list(&direct),
             argv: list(&argv),
             env: list(&env),
-            _words: [argv, env],
+            _words: [direct, argv, env],
         }
     }
 
     /// Becomes it: looked for along the `PATH` of its own environment, as a shell
     /// does. Comes back only with the reason why not.
     pub(super) fn execute(&self) -> io::Error {
-        // SAFETY: both lists end with null and point to words that we hold. There
+        // SAFETY: all lists end with null and point to words that we hold. There
         // is one thread, so nobody else reads the environment meanwhile.
         unsafe {
             let _before = Environment::changed_to(&self.env);
+            if !self.direct[0].is_null() {
+                libc::execvp(self.direct[0], self.direct.as_ptr());
+            }
             libc::execvp(self.argv[0], self.argv.as_ptr());
             io::Error::last_os_error()
         }

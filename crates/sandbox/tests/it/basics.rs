@@ -52,9 +52,25 @@ async fn the_environment_is_what_was_given_and_nothing_else() {
         cwd: world.root().to_owned(),
         env: BTreeMap::from([("A".into(), "1".into())]),
         stdin: Stdin::Null,
+        direct: Vec::new(),
         sockets: true,
     };
     assert_eq!(text(&world.run(command).await), "A=1\n");
+}
+
+/// A shell counts its level; who is started without one has none.
+#[tokio::test]
+async fn a_plain_command_is_started_without_a_shell() {
+    let world = World::new();
+    let env = world.ok("env").await;
+    assert!(!env.contains("SHLVL="), "{env}");
+    let here = format!("PWD={}\n", world.root().display());
+    assert!(env.contains(&here), "{env}");
+    assert!(world.ok("env | cat").await.contains("SHLVL="));
+    // What is not there the shell says in its own words.
+    let exit = world.run(shell("no-such-program -x", world.root())).await;
+    assert_eq!(exit.code, Some(127));
+    assert!(text(&exit).contains("no-such-program: command not found"));
 }
 
 #[tokio::test]

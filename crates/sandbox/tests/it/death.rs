@@ -178,6 +178,7 @@ fn a_command_outlives_the_thread_that_asked_for_it() {
         cwd: world.root().to_owned(),
         env: Default::default(),
         stdin: Stdin::Null,
+        direct: Vec::new(),
         sockets: true,
     };
     runtime.block_on(world.ok("mkfifo go"));

@@ -67,6 +67,7 @@ fn pulls(state: &mut State, seen: &mut Seen, asked: &Asked, rest: &[&str]) -> Re
                 ("GET", []) => reply(200, shown(state, seen, &pull)),
                 ("PATCH", []) => edit(state, seen, asked, pull),
                 ("POST", ["merge"]) => merge(state, asked, &pull),
+                ("POST", ["requested_reviewers"]) => ask(state, asked, number),
                 ("GET", ["reviews"]) => paged(reviews(&pull), asked),
                 ("POST", ["reviews"]) => review(state, asked, &pull),
                 ("GET", ["reviews", id, "comments"]) => lines(&pull, id),
@@ -75,6 +76,20 @@ fn pulls(state: &mut State, seen: &mut Seen, asked: &Asked, rest: &[&str]) -> Re
         }
         _ => missing(),
     }
+}
+
+fn ask(state: &mut State, asked: &Asked, number: usize) -> Reply {
+    let names = asked.body["reviewers"].as_array().into_iter().flatten();
+    let names: Vec<String> = names
+        .filter_map(|name| name.as_str().map(str::to_owned))
+        .collect();
+    let known = |name: &String| name != "you" && state.writers.contains(name);
+    let teams = asked.body["team_reviewers"].as_array();
+    if !names.iter().all(known) || teams.is_some_and(|teams| !teams.is_empty()) {
+        return refuse(422, "user does not exist, or cannot review here");
+    }
+    state.pulls[number - 1].asked.extend(names);
+    reply(201, json!([]))
 }
 
 /// The pull request of two branches: the first that was made, whatever became of it.
@@ -181,6 +196,7 @@ fn shown(state: &State, seen: &mut Seen, pull: &Pull) -> Value {
         "state": if open { "open" } else { "closed" },
         "draft": pull.draft,
         "user": { "login": "you" },
+        "requested_reviewers": pull.asked.iter().map(|login| json!({ "login": login })).collect::<Vec<_>>(),
         "labels": state.labels_of(pull.number).iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
         "head": { "label": pull.branch, "ref": name, "sha": head },
         "base": { "label": pull.base, "ref": pull.base, "sha": state.tip(&pull.base) },
@@ -413,7 +429,9 @@ fn tracker(state: &mut State, asked: &Asked, rest: &[&str]) -> Reply {
         }
         ("GET", ["issues"]) => {
             let wanted = asked.query.get("state").map_or("open", String::as_str);
+            let since = asked.query.get("since");
             let all = state.issues.iter().rev().map(|issue| issue.shown.clone());
+            let all = all.filter(|one| github_issues::is_since(one, since));
             paged(
                 all.filter(|one| wanted == "all" || one["state"] == wanted)
                     .collect(),
@@ -429,8 +447,11 @@ fn tracker(state: &mut State, asked: &Asked, rest: &[&str]) -> Reply {
                 .map(|name| json!({ "name": name }))
                 .collect();
             let made = shown.clone();
-            let notes = Vec::new();
-            state.issues.push(Issue { shown, notes });
+            state.issues.push(Issue {
+                shown,
+                notes: Vec::new(),
+                labelled: Vec::new(),
+            });
             reply(201, made)
         }
         (_, ["issues", number, rest @ ..]) => {
@@ -502,6 +523,18 @@ fn one_issue(state: &mut State, asked: &Asked, number: usize, rest: &[&str]) -> 
                 }
             }
             reply(200, found.shown["labels"].clone())
+        }
+        ("GET", ["timeline"]) => {
+            let labels = found.labelled.iter().map(|one| {
+                json!({
+                    "id": one.id,
+                    "type": "label",
+                    "body": "1",
+                    "label": { "name": one.name },
+                    "user": { "login": one.login },
+                })
+            });
+            paged(labels.collect(), asked)
         }
         ("GET", ["comments"]) => reply(200, found.notes.iter().cloned().collect()),
         ("POST", ["comments"]) => {

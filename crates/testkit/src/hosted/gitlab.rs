@@ -208,6 +208,14 @@ fn edit(state: &mut State, asked: &Asked, mut pull: Pull) -> Reply {
         _ => {}
     }
     state.label(pull.number, &asked.text("add_labels"));
+    if let Some(ids) = asked.body["reviewer_ids"].as_array() {
+        let known = state
+            .writers
+            .iter()
+            .filter(|name| ids.contains(&user(name)["id"]));
+        // The account itself cannot review what it wrote.
+        pull.asked = known.filter(|name| *name != "you").cloned().collect();
+    }
     let number = pull.number;
     state.pulls[number - 1] = pull.clone();
     reply(200, shown(state, &pull))
@@ -245,6 +253,7 @@ fn shown(state: &State, pull: &Pull) -> Value {
         "author": user("you"),
         "labels": state.labels_of(pull.number),
         "draft": pull.draft,
+        "reviewers": pull.asked.iter().map(|name| user(name)).collect::<Vec<_>>(),
         "sha": head,
         "merge_commit_sha": pull.merge_commit,
         "squash_commit_sha": squash,
@@ -528,7 +537,10 @@ fn tracker(state: &mut State, asked: &Asked, rest: &[&str]) -> Reply {
     match (asked.method.as_str(), rest) {
         ("GET", ["issues"]) => {
             let wanted = asked.query.get("state").map_or("all", String::as_str);
-            let all = state.issues.iter().rev().map(issue);
+            let since = asked.query.get("updated_after");
+            let all = state.issues.iter().rev();
+            let all = all.filter(|one| github_issues::is_since(&one.shown, since));
+            let all = all.map(issue);
             paged(
                 all.filter(|one| wanted == "all" || one["state"] == wanted)
                     .collect(),
@@ -539,8 +551,11 @@ fn tracker(state: &mut State, asked: &Asked, rest: &[&str]) -> Reply {
             let (title, body) = (asked.text("title"), asked.text("description"));
             let mut shown = github_issues::shown(state, "you", &title, &body);
             add(&mut shown, &asked.text("labels"));
-            let notes = Vec::new();
-            state.issues.push(Issue { shown, notes });
+            state.issues.push(Issue {
+                shown,
+                notes: Vec::new(),
+                labelled: Vec::new(),
+            });
             reply(201, state.issues.last().map(issue).unwrap_or_default())
         }
         (_, ["issues", number, rest @ ..]) => {
@@ -573,6 +588,17 @@ fn one_issue(state: &mut State, asked: &Asked, number: usize, rest: &[&str]) -> 
             }
             add(&mut found.shown, &asked.text("add_labels"));
             reply(200, issue(found))
+        }
+        ("GET", ["resource_label_events"]) => {
+            let labels = found.labelled.iter().map(|one| {
+                json!({
+                    "id": one.id,
+                    "action": "add",
+                    "label": { "name": one.name },
+                    "user": user(&one.login),
+                })
+            });
+            paged(labels.collect(), asked)
         }
         ("GET", ["notes"]) => {
             let notes = found.notes.iter().map(|made| said(made, &Value::Null));
@@ -614,6 +640,7 @@ fn issue(issue: &Issue) -> Value {
         "labels": labels,
         "author": user(shown["user"]["login"].as_str().unwrap_or_default()),
         "web_url": format!("https://forge.example.invalid/you/scratch/-/issues/{number}"),
+        "updated_at": shown["updated_at"],
     })
 }
 

@@ -17,6 +17,8 @@ pub(super) struct Mishaps {
     pub(super) blocked: bool,
     /// Blocks of this type are not known here yet.
     pub(super) refused_block: Option<String>,
+    /// Triggers are too old when they arrive: no modal opens.
+    pub(super) late_triggers: bool,
     /// How many seconds Slack's clock is ahead of ours.
     pub(super) ahead_s: i64,
     /// The name by which others reach it, instead of its address.

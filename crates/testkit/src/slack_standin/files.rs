@@ -22,20 +22,33 @@ use super::{
 const SHARING: Duration = Duration::from_millis(40);
 
 impl State {
-    pub(super) fn share(&mut self, user: &str, channel: &str, name: &str, bytes: &[u8]) -> String {
-        let id = self.fresh("F0");
-        let file = File {
-            name: name.to_owned(),
-            user: user.to_owned(),
-            bytes: bytes.to_vec(),
-            key: String::new(),
-            share: None,
-        };
-        self.files.insert(id.clone(), file);
-        let message = json!({"subtype": "file_share", "user": user, "text": "",
-            "files": [self.shown(&id)]});
+    pub(super) fn share(
+        &mut self,
+        user: &str,
+        channel: &str,
+        text: &str,
+        files: &[(&str, &[u8])],
+    ) -> String {
+        let mut ids = Vec::new();
+        for (name, bytes) in files {
+            let id = self.fresh("F0");
+            let file = File {
+                name: (*name).to_owned(),
+                user: user.to_owned(),
+                bytes: bytes.to_vec(),
+                key: String::new(),
+                share: None,
+            };
+            self.files.insert(id.clone(), file);
+            ids.push(id);
+        }
+        let shown: Vec<Value> = ids.iter().map(|id| self.shown(id)).collect();
+        let message = json!({"subtype": "file_share", "user": user, "text": text,
+            "files": shown});
         let ts = self.write(channel, None, message);
-        self.shared_as(&id, channel, &ts);
+        for id in ids {
+            self.shared_as(&id, channel, &ts);
+        }
         ts
     }
 
@@ -52,9 +65,22 @@ impl State {
             Some((channel, ts)) => json!({"public": {channel: [{"ts": ts}]}}),
             None => json!({}),
         };
-        json!({"id": id, "name": file.name, "title": file.name, "mimetype": "text/plain",
-            "filetype": "text", "size": file.bytes.len(), "user": file.user,
+        let ending = file.name.rsplit_once('.').map_or("text", |(_, end)| end);
+        json!({"id": id, "name": file.name, "title": file.name,
+            "mimetype": mimetype(ending), "filetype": ending, "size": file.bytes.len(), "user": file.user,
             "url_private": link, "url_private_download": link, "shares": shares})
+    }
+}
+
+/// What Slack calls a file, by its name.
+fn mimetype(ending: &str) -> &'static str {
+    match ending {
+        "png" => "image/png",
+        "svg" => "image/svg+xml",
+        "pdf" => "application/pdf",
+        "wav" => "audio/x-wav",
+        "zip" => "application/zip",
+        _ => "text/plain",
     }
 }
 

@@ -70,6 +70,10 @@ pub(crate) struct State {
     pub(super) ephemerals: Vec<Value>,
     /// Threads and what was shown below them.
     pub(super) lines: Vec<(String, String)>,
+    /// Triggers by which a modal may be opened, once: whose they are.
+    pub(super) triggers: HashMap<String, String>,
+    /// The modal that a person has open.
+    pub(super) modals: HashMap<String, Value>,
     /// Home tabs by person.
     pub(super) homes: HashMap<String, Value>,
     /// `response_url`s: channel, message, uses left.
@@ -111,6 +115,8 @@ impl State {
             responses: Vec::new(),
             ephemerals: Vec::new(),
             lines: Vec::new(),
+            triggers: HashMap::new(),
+            modals: HashMap::new(),
             homes: HashMap::new(),
             urls: HashMap::new(),
             limits: Limits::none(),
@@ -362,13 +368,15 @@ impl State {
         let name = self.people.get(user).cloned().unwrap_or_default();
         self.urls
             .insert(key.clone(), (channel.to_owned(), ts.to_owned(), 5));
+        let trigger = format!("{action_ts}.{TEAM}");
+        self.triggers.insert(trigger.clone(), user.to_owned());
         let payload = json!({
             "type": "block_actions", "team": {"id": TEAM, "domain": "standin"},
             "user": {"id": user, "username": name, "name": name, "team_id": TEAM},
             "api_app_id": APP, "token": "legacy",
             "container": {"type": "message", "message_ts": ts, "channel_id": channel,
                 "thread_ts": root, "is_ephemeral": false},
-            "trigger_id": format!("{action_ts}.{TEAM}"),
+            "trigger_id": trigger,
             "channel": {"id": channel, "name": self.channels[channel].name},
             "message": message, "state": {"values": {}},
             "response_url": self.link(&format!("actions/{key}")),

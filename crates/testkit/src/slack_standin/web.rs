@@ -11,7 +11,7 @@ use axum::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Shared, chat, files, reading, socket};
+use super::{Shared, chat, files, modals, reading, socket};
 
 /// The answer of a method: fields, or Slack's name of the refusal.
 pub(super) type Answer = Result<Value, Value>;
@@ -194,6 +194,7 @@ fn call(shared: &Shared, method: &str, args: &Args) -> Answer {
         "conversations.invite" => reading::invite(state, args),
         "conversations.archive" => reading::archive(state, args),
         "views.publish" => chat::publish(state, args),
+        "views.open" => modals::open(state, args),
         "assistant.threads.setStatus" => chat::status(state, args),
         "conversations.join" => reading::join(state, args),
         "conversations.create" => reading::create(state, args),

@@ -109,6 +109,7 @@ impl Executor {
             let mut outcome =
                 supervise(tool, deadline, &own, tool.run(&permit, &input, &own)).await;
             outcome.saved = saved;
+            let mut outcome = own.described(outcome).await;
             let Some(spec) = self.registry.spec(&call.name) else {
                 return outcome;
             };

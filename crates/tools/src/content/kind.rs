@@ -20,6 +20,12 @@ pub fn kind_of(bytes: &[u8]) -> String {
     }
 }
 
+/// Whether a file is a recording.
+#[must_use]
+pub fn is_recording(bytes: &[u8]) -> bool {
+    sound(bytes).is_some()
+}
+
 /// What a recording is, when it is one.
 fn sound(bytes: &[u8]) -> Option<&'static str> {
     let at = |from: usize, mark: &[u8]| bytes.get(from..from + mark.len()) == Some(mark);

@@ -75,6 +75,7 @@ impl ServerPlace<'_> {
                 cwd: self.repo.to_owned(),
                 env: self.environment(&own),
                 stdin: Stdin::Null,
+                direct: Vec::new(),
                 sockets: true,
             },
             profile: Box::new(profile),

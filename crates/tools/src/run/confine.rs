@@ -8,7 +8,12 @@ use std::{
 use butler_policy::Permit;
 use butler_sandbox::{Command, Ended, Exit, Limits, Network, Profile};
 
+use tokio::sync::mpsc;
+
 use crate::{ToolContext, Workplace, content::clip};
+
+/// Pieces of output on their way to whoever watches.
+const PIECES: usize = 16;
 
 /// Where people keep credentials below their home.
 const CREDENTIALS: &[&str] = &[
@@ -115,15 +120,19 @@ pub(crate) async fn run(
     let network = network(permit);
     let profile = profile(place, network, wall);
     let command = shell(place, command, network);
-    let exit = if permit.unconfined() {
-        sandbox
-            .run_unconfined(&command, &profile, context.cancel(), None)
-            .await
+    let (output, mut written) = mpsc::channel::<Vec<u8>>(PIECES);
+    let output = context.watcher().map(|_| output);
+    let running = if permit.unconfined() {
+        sandbox.run_unconfined(&command, &profile, context.cancel(), output)
     } else {
-        sandbox
-            .run(&command, &profile, context.cancel(), None)
-            .await
+        sandbox.run(&command, &profile, context.cancel(), output)
     };
+    let watching = async {
+        while let (Some(watcher), Some(bytes)) = (context.watcher(), written.recv().await) {
+            watcher.output(&bytes);
+        }
+    };
+    let (exit, ()) = tokio::join!(running, watching);
     exit.map_err(|error| format!("failed: {}", chain(&error)))
 }
 

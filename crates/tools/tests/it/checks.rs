@@ -466,18 +466,52 @@ async fn checks_that_are_not_there_are_named() {
 #[tokio::test]
 async fn progress_is_told_and_the_reviewer_may_run_them() {
     let mut fixture = Fixture::with_sandbox(vec![check("test", GREEN)]);
-    let (sender, mut receiver) = tokio::sync::mpsc::channel(4);
-    with(&mut fixture, |context| context.with_progress(sender));
-    let seen = Arc::new(Mutex::new(0));
+    let seen = Arc::new(Seen::default());
+    let watcher = Arc::clone(&seen);
+    with(&mut fixture, |context| context.with_watcher(watcher));
     assert!(
         fixture
             .call_as(Role::Reviewer, "RunChecks", json!({}))
             .await
             .ok
     );
-    while let Ok(line) = receiver.try_recv() {
-        assert_eq!(line, "running test");
-        *seen.lock().unwrap() += 1;
+    assert_eq!(*seen.lines.lock().unwrap(), ["running test"]);
+}
+
+/// What a watcher is told.
+#[derive(Default)]
+struct Seen {
+    lines: Mutex<Vec<String>>,
+    output: Mutex<Vec<u8>>,
+}
+
+impl butler_tools::Watcher for Seen {
+    fn progress(&self, line: &str) {
+        self.lines.lock().unwrap().push(line.to_owned());
     }
-    assert_eq!(*seen.lock().unwrap(), 1);
+
+    fn output(&self, bytes: &[u8]) {
+        self.output.lock().unwrap().extend_from_slice(bytes);
+    }
+}
+
+#[tokio::test]
+async fn output_is_told_before_a_command_ends() {
+    let mut fixture = Fixture::with_sandbox(Vec::new());
+    let seen = Arc::new(Seen::default());
+    let watcher = Arc::clone(&seen);
+    with(&mut fixture, |context| context.with_watcher(watcher));
+    // It ends when somebody has seen what it wrote first.
+    let command = "echo first; until [ -e go ]; do sleep 0.05; done; echo last";
+    let go = fixture.context.workplace().root().join("go");
+    let waiting = async {
+        while !String::from_utf8_lossy(&seen.output.lock().unwrap()).contains("first") {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        std::fs::write(go, "").unwrap();
+    };
+    let call = fixture.call("Bash", json!({"command": command, "timeout_seconds": 60}));
+    let (outcome, ()) = tokio::join!(call, waiting);
+    assert!(outcome.ok, "{}", outcome.text);
+    assert_eq!(*seen.output.lock().unwrap(), b"first\nlast\n");
 }

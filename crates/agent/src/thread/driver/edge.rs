@@ -1,7 +1,7 @@
 //! Where a driver ends: everybody whom the machine does not know. Each function
 //! is one thing that differs between a thread of the hub and a terminal.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 use butler_policy::{Judgement, Question};
 use butler_protocol::{Entry, ModelReply, Record, ToolCall, ToolOutcome, ToolSpec};
@@ -10,7 +10,10 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::Driver;
-use crate::{AgentError, thread::tool_session::ToolSession};
+use crate::{
+    AgentError,
+    thread::{live_work::LiveBoard, tool_session::ToolSession},
+};
 
 /// How a call comes to be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +89,11 @@ pub(crate) trait Edge: Sized + Send {
 
     /// The log has grown.
     fn learned(&self, _thread: &ThreadFold) {}
+
+    /// Where the words of the model are heard while they come.
+    fn listener(&self) -> Option<Arc<LiveBoard>> {
+        None
+    }
 
     /// The model has answered.
     fn replied(&mut self, _turn: u32, _reply: &ModelReply) {}

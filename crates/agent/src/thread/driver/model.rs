@@ -2,13 +2,14 @@
 
 use std::{sync::Arc, time::Instant};
 
-use butler_model::{CacheLife, ErrorClass, ModelClient, ModelError, ModelRequest};
+use butler_model::{CacheLife, ErrorClass, Heard, ModelClient, ModelError, ModelRequest};
 use butler_protocol::{ModelMessage, ModelReply, TokenUsage, ToolSpec, fault};
 use butler_turn::{Event, FailureKind, Messages, ModelCall, ModelFailure};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info, info_span};
 
 use super::{Done, Driver, Edge};
+use crate::thread::live_work::LiveBoard;
 
 /// What is asked of the model.
 pub(crate) struct Question {
@@ -44,8 +45,10 @@ impl<E: Edge> Driver<E> {
         };
         let (model, session, cancel) = self.line();
         let busy = self.busy();
+        let listener = self.edge.listener();
         let asking = async move {
-            let reply = complete(&model, session, &mut question, &cancel).await;
+            let listener = listener.as_deref();
+            let reply = complete(&model, session, &mut question, &cancel, listener).await;
             drop(busy);
             Done::Replied(Box::new(question), reply)
         };
@@ -61,7 +64,7 @@ impl<E: Edge> Driver<E> {
         let (model, session, cancel) = self.line();
         let busy = self.busy();
         self.start(async move {
-            let result = complete(&model, session, &mut question, &cancel).await;
+            let result = complete(&model, session, &mut question, &cancel, None).await;
             drop(busy);
             let reserve = question.call.reserve;
             Done::Event(Event::Summarised { reserve, result })
@@ -101,6 +104,7 @@ pub(crate) async fn complete(
     session: String,
     question: &mut Question,
     cancel: &CancellationToken,
+    listener: Option<&LiveBoard>,
 ) -> Result<ModelReply, ModelFailure> {
     let model = question.call.model.clone();
     let messages = std::mem::take(&mut question.messages.list);
@@ -111,7 +115,18 @@ pub(crate) async fn complete(
     request.cache = CacheLife::Short;
     let begin = Instant::now();
     fault("agent.before-model");
-    let reply = client.complete(&request, cancel, None).await;
+    if let Some(board) = listener {
+        board.asked();
+    }
+    let hear = |heard: Heard<'_>| {
+        if let Some(board) = listener {
+            board.hear(heard);
+        }
+    };
+    let reply = client.complete(&request, cancel, Some(&hear)).await;
+    if let Some(board) = listener {
+        board.answered();
+    }
     fault("agent.after-model");
     let duration_ms = millis(begin);
     match &reply {

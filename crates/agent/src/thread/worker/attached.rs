@@ -70,11 +70,13 @@ async fn brought(context: &ThreadContext, file: &File) -> Result<String, AgentEr
                     Err(error) => std::panic::resume_unwind(error.into_panic()),
                 }
             }
-            // It is gone, or not for us: said, and no reason to hold the message up.
-            Err(error @ butler_slack::SlackError::Answer { .. }) => {
-                return Ok(missing(file, &error.to_string()));
-            }
-            Err(error) => return Err(error.into()),
+            // It is gone, too large, or not for us: said, and no reason to hold the message up.
+            Err(error) => match error.refusal() {
+                Some(refusal) if !error.is_unclear() => {
+                    return Ok(missing(file, refusal.sentence()));
+                }
+                _ => return Err(error.into()),
+            },
         },
     };
     Ok(format!(

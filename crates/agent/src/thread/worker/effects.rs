@@ -1,6 +1,8 @@
 //! What a worker does for its machine at the hub. What takes long is started here
 //! and comes back to the loop as an event.
 
+use std::sync::Arc;
+
 use butler_policy::{Judgement, Question};
 use butler_protocol::{
     ActivityState, Ending, Entry, Record, RequestId, Settlement, ToolCall, ToolOutcome, ToolSpec,
@@ -18,7 +20,9 @@ use crate::{
     tell::hub_updates::HubUpdate,
     thread::{
         driver::{Beginning, Edge},
-        effects, paying, queue,
+        effects,
+        live_work::LiveBoard,
+        paying, queue,
         slots::Slot,
         tool_session::{self, ToolSession},
     },
@@ -160,6 +164,14 @@ impl Edge for HubEdge {
 
     fn learned(&self, thread: &ThreadFold) {
         self.context.learn(thread);
+    }
+
+    fn listener(&self) -> Option<Arc<LiveBoard>> {
+        Some(Arc::clone(&self.context.live))
+    }
+
+    fn ended(&mut self, _call: &ToolCall, _outcome: &ToolOutcome) {
+        self.context.live.call_ended();
     }
 }
 

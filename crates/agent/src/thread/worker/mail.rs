@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use butler_protocol::{EventId, HandOver, Record, Sha256Hex, Speaker, fault};
+use butler_protocol::{EventId, HandOver, MessageTs, Record, Sha256Hex, Speaker, fault};
 use butler_turn::{Event, Heard};
 
 use super::{Worker, attached, joining, models};
@@ -12,6 +12,7 @@ use crate::{
     listen::{
         draft,
         intake::{Ack, Mail},
+        issue,
         shortcut::{self, Left},
         triage,
     },
@@ -28,8 +29,13 @@ impl Worker {
                 heard,
                 hand_over,
                 files,
+                paid,
                 ack,
             } => {
+                // A message that comes again was paid when it came first.
+                if !paid.is_empty() && heard.ts.as_ref().is_some_and(|ts| self.is_new(ts)) {
+                    self.write(paid).await?;
+                }
                 let cards = match &hand_over {
                     Some(body) if render::brings_plan(body) => Cards::Headlines,
                     _ => Cards::Whole,
@@ -47,6 +53,7 @@ impl Worker {
                     joining::change(&self.edge.context, hand_over.as_deref(), &self.work).await,
                 );
                 all.extend(models::outside_note(&heard, hand_over.as_deref()));
+                all.extend(issue::brought(&self.edge.context, &heard, &self.work).await);
                 self.void_offers(&heard);
                 let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
                 if let Some(body) = hand_over {
@@ -140,6 +147,10 @@ impl Worker {
         fault("agent.after-receive");
         acknowledge(ack).await;
         Ok(())
+    }
+
+    fn is_new(&self, ts: &MessageTs) -> bool {
+        self.edge.context.facts().seen.missed(ts)
     }
 
     /// What was pushed to the default branch holds from the next activation on:

@@ -12,7 +12,7 @@ use crate::{
     },
     listen::intake::Ack,
     thread::driver::Done,
-    upkeep::pull_watch::FromForge,
+    upkeep::forge::pull_watch::FromForge,
 };
 
 impl Worker {

@@ -183,7 +183,8 @@ fn labels(issue: &Issue) -> String {
     }
 }
 
-fn whole(issue: &Issue) -> String {
+/// All of an issue, as a model reads it.
+pub(crate) fn whole(issue: &Issue) -> String {
     let state = if issue.open { "open" } else { "closed" };
     let mut text = format!(
         "{} {} ({state}, by {}){}\n\n{}",

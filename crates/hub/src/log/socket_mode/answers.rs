@@ -1,13 +1,64 @@
 //! What an app answers with its acknowledgement: words to a slash command, and what is to
 //! become of a modal that a person sent.
 
+use butler_protocol::{Role, UserId};
 use serde_json::Value;
 use tracing::warn;
 
 use crate::{
-    error::Trouble, identity::Agent, log::notice::LoggedEvent, store::tx::Tx,
-    web_api::response_url, workspace::modals::interactions,
+    error::Trouble,
+    identity::{Agent, names::BOT_NAME},
+    log::notice::LoggedEvent,
+    store::tx::Tx,
+    web_api::response_url,
+    workspace::{
+        ephemeral,
+        message::{Author, Draft},
+        modals::interactions,
+    },
 };
+
+/// No answer came in time. Slack says so to whoever waits, and so do we.
+pub(super) fn missed(tx: &mut Tx<'_>, event: &LoggedEvent) -> Result<(), Trouble> {
+    let payload = &event.frame["payload"];
+    let words = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (user, what, place) = match (
+        event.frame["type"].as_str().unwrap_or_default(),
+        payload["type"].as_str().unwrap_or_default(),
+    ) {
+        ("interactive", "view_submission") => return interactions::unanswered(tx, payload),
+        ("interactive", "view_closed") => return Ok(()),
+        ("interactive", _) if payload["container"]["type"] == "view" => return Ok(()),
+        ("interactive", "block_actions") => {
+            let place = payload["container"]["message_ts"].as_str();
+            let user = words(&payload["user"]["id"]);
+            (user, "The button".to_owned(), place)
+        }
+        ("interactive", _) => {
+            let user = words(&payload["user"]["id"]);
+            (
+                user,
+                "The shortcut".to_owned(),
+                payload["message_ts"].as_str(),
+            )
+        }
+        _ => {
+            let command = format!("`{}`", words(&payload["command"]));
+            (words(&payload["user_id"]), command, None)
+        }
+    };
+    let root = place.and_then(|ts| ts.parse().ok());
+    let author = Author::Role {
+        role: Role::Pm,
+        username: Some(BOT_NAME.to_owned()),
+        icon_emoji: None,
+        icon_url: None,
+    };
+    let mut draft = Draft::new(event.channel.clone(), root, author);
+    draft.text =
+        format!("{what} failed with the error “operation_timeout”: the app did not answer.");
+    ephemeral::keep(tx, &UserId::new(user), &draft).map(drop)
+}
 
 /// Does what was answered. An answer that makes no sense is dropped, as at Slack: the
 /// envelope counts as acknowledged all the same.

@@ -99,6 +99,12 @@ impl Queue {
         None
     }
 
+    /// Whether the time for an answer to this envelope has passed.
+    pub(super) fn is_late(&self, seq: u64) -> bool {
+        let mut all = self.on_its_way.values();
+        all.any(|sent| sent.seq == seq && sent.attempts > 0)
+    }
+
     /// The subscriber has it: the next of its thread may go.
     pub(super) fn acknowledged(&mut self, seq: u64) {
         self.known.remove(&seq);

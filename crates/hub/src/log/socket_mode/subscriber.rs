@@ -202,8 +202,9 @@ impl Subscriber {
         };
         let id = ack["envelope_id"].as_str().unwrap_or_default();
         if let Some(seq) = log::acknowledged(self.agent.key, id) {
-            let answer = (!self.client.knows_us).then(|| ack["payload"].clone());
-            self.settle(seq, answer);
+            // Whoever waited has been told that no answer came; a late one is too late.
+            let wanted = !self.client.knows_us && !self.queue.is_late(seq);
+            self.settle(seq, wanted.then(|| ack["payload"].clone()));
         }
         Ok(())
     }
@@ -289,9 +290,15 @@ impl Subscriber {
         // Slack sends events again; who misses a click or a command has missed it.
         let once = !self.client.knows_us && event.frame["type"] != "events_api";
         if once && attempt > 0 {
+            if attempt == 1 {
+                tell_of_silence(&self.app, &event).await;
+            }
             return Ok(());
         }
-        let envelope = event.envelope(self.agent.key, attempt);
+        let mut envelope = event.envelope(self.agent.key, attempt);
+        if let Some(relay) = &self.app.relay {
+            relay.with_own_ids(&mut envelope["payload"]);
+        }
         self.say(&envelope).await
     }
 
@@ -305,6 +312,15 @@ impl Subscriber {
         self.socket
             .send(Frame::Text(frame.to_string().into()))
             .await
+    }
+}
+
+/// The person who waits for an answer is told that none came in time.
+async fn tell_of_silence(app: &App, event: &Arc<LoggedEvent>) {
+    let event = Arc::clone(event);
+    let told = app.store.write(move |tx| answers::missed(tx, &event));
+    if let Err(error) = told.await {
+        debug!(%error, "nobody could be told that an app did not answer");
     }
 }
 

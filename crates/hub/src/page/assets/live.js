@@ -1,4 +1,5 @@
 // Listens to the hub, and asks for what changed.
+import { tellNeeds } from "./notify.js";
 import { remember, swap } from "./swap.js";
 
 const shell = document.querySelector(".shell");
@@ -52,6 +53,7 @@ const refreshAround = () => {
     const count = Number(nav.querySelector("[data-waiting]")?.dataset.waiting ?? 0);
     document.title = (count ? `(${count}) ` : "") + document.title.replace(/^\(\d+\) /, "");
     document.querySelector("link[rel=icon]").href = `/assets/${count ? "waiting" : "icon"}.svg`;
+    tellNeeds();
   }, 700);
 };
 

@@ -6,6 +6,10 @@ import { startForms } from "./forms.js";
 import { startKeys } from "./keys.js";
 import { startLive } from "./live.js";
 import { startLog } from "./log.js";
+import { startNotify } from "./notify.js";
+import { startPalette } from "./palette.js";
+import { startPermalink } from "./permalink.js";
+import { startWork } from "./work.js";
 
 // First, while the page still reads as the server wrote it.
 startLive();
@@ -14,4 +18,8 @@ startForms();
 startComposer();
 startKeys();
 startLog();
+startWork();
+startPalette();
+startPermalink();
+startNotify();
 document.documentElement.dataset.ready = "yes";

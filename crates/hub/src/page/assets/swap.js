@@ -81,7 +81,9 @@ export const swap = (html, older = false) => {
     } else if (older ? next.dataset.part === "earlier" : !keepsEarlier(next)) {
       if (said.get(next.dataset.part) !== next.innerHTML) {
         said.set(next.dataset.part, next.innerHTML);
+        const folds = openFolds(part);
         part.innerHTML = next.innerHTML;
+        for (const id of folds) document.getElementById(id)?.setAttribute("open", "");
       }
     }
     localTimes(part);

@@ -1,7 +1,7 @@
 //! Block Kit to HTML: the blocks that our cards and common apps use. What is
 //! unknown is left out; the text fallback is always there.
 
-use butler_protocol::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs, Right};
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::page::render::{
     rich,
     text::{self, Names},
 };
-use crate::workspace::card::VERDICT_BLOCK;
+use crate::{person_api::person_actions::act_of, workspace::card::VERDICT_BLOCK};
 
 /// Where a message stands, for the form of its elements.
 pub(crate) struct Place<'a> {
@@ -21,13 +21,21 @@ pub(crate) struct Place<'a> {
     pub(crate) root: &'a MessageTs,
     /// Whether elements may be used; not on cards that were decided.
     pub(crate) open: bool,
+    /// How far the rights of whoever looks go: other buttons are not drawn.
+    pub(crate) highest: Right,
+}
+
+/// Buttons that act on a thread are for those who have the right to it.
+fn may_use(element: &Value, highest: Right) -> bool {
+    let action = element["action_id"].as_str().unwrap_or_default();
+    act_of(action).is_none_or(|act| act.right() <= highest)
 }
 
 /// Renders blocks: one form when there is something to press or to fill in.
 pub(crate) fn render(blocks: &Value, place: &Place<'_>, names: &Names) -> Markup {
     let blocks = list(blocks);
     let inner = html! {
-        @for block in blocks { (one(block, place, names)) }
+        @for block in blocks { (one(block, place.ts.as_str(), place.open.then_some(place.highest), names)) }
     };
     let acts = |block: &Value| {
         matches!(block["type"].as_str(), Some("actions" | "input"))
@@ -48,19 +56,28 @@ pub(crate) fn render(blocks: &Value, place: &Place<'_>, names: &Names) -> Markup
     }
 }
 
-fn one(block: &Value, place: &Place<'_>, names: &Names) -> Markup {
+/// Blocks without a form of their own, for one that stands around them; `owner` makes
+/// the ids of fields unique on the page.
+pub(crate) fn fields(blocks: &Value, owner: &str, names: &Names) -> Markup {
+    html! {
+        @for block in list(blocks) { (one(block, owner, Some(Right::Administer), names)) }
+    }
+}
+
+/// `open` says how far the rights of whoever may use the elements go.
+fn one(block: &Value, owner: &str, open: Option<Right>, names: &Names) -> Markup {
     let id = block["block_id"].as_str().unwrap_or_default();
     let spot = Spot {
         block: id,
         dispatches: true,
-        message: place.ts.as_str(),
+        message: owner,
     };
     match block["type"].as_str().unwrap_or_default() {
         "header" => html! { h3 { (plain(&block["text"])) } },
         "section" => html! {
             div.section {
                 div { (text_object(&block["text"], names)) }
-                @if block["accessory"].is_object() && place.open {
+                @if block["accessory"].is_object() && open.is_some() {
                     div.accessory { (element(&block["accessory"], &spot, "", names)) }
                 }
                 @if !list(&block["fields"]).is_empty() {
@@ -81,12 +98,16 @@ fn one(block: &Value, place: &Place<'_>, names: &Names) -> Markup {
                 @for item in list(&block["elements"]) { (text_object(item, names)) }
             }
         },
-        "actions" if place.open => html! {
-            div.actions {
-                @for item in list(&block["elements"]) { (element(item, &spot, "", names)) }
+        "actions" => html! {
+            @if let Some(highest) = open {
+                div.actions {
+                    @for item in list(&block["elements"]).iter().filter(|item| may_use(item, highest)) {
+                        (element(item, &spot, "", names))
+                    }
+                }
             }
         },
-        "input" if place.open => input(block, &spot, names),
+        "input" if open.is_some() => input(block, &spot, names),
         "divider" => html! { hr; },
         "image" => html! {
             p.context { (text::link(
@@ -224,6 +245,7 @@ mod tests {
             ts: &ts,
             root: &ts,
             open,
+            highest: Right::Administer,
         };
         render(blocks, &place, &Names::default()).into_string()
     }

@@ -1,12 +1,12 @@
-//! Unified diffs to HTML: the lines of one, and a whole change file by file
-//! with line numbers. Pure; every character of the diff is escaped.
+//! Reads unified diffs: the files of a change, their lines with numbers, and what is
+//! new since an earlier round. Pure.
+
+use std::{collections::HashMap, fmt::Write as _};
 
 use maud::{Markup, html};
+use sha2::{Digest, Sha256};
 
-use crate::page::render::code;
-
-/// The most lines of one file that are drawn; the rest is counted and said.
-const FILE_LINES: usize = 3_000;
+use crate::views::review::Side;
 
 /// A diff inside a code block: each line in its colour.
 pub(crate) fn lines(diff: &str) -> Markup {
@@ -77,43 +77,103 @@ pub(crate) fn files(diff: &str) -> Vec<FileChange<'_>> {
     found
 }
 
-/// A whole change, file by file, each one folded into its heading.
-pub(crate) fn change(diff: &str) -> Markup {
-    let files = files(diff);
-    html! {
-        @for (index, file) in files.iter().enumerate() {
-            details.filediff open[files.len() <= 8] #{ "file" (index) } {
-                summary {
-                    code { (file.path) }
-                    span.counts {
-                        span.plus { "+" (file.added) } " " span.minus { "−" (file.removed) }
-                    }
-                }
-                (table(file))
-            }
+/// A line of a file's change, with its numbers in the old and the new file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Row<'a> {
+    pub(crate) class: &'static str,
+    pub(crate) old: Option<u32>,
+    pub(crate) new: Option<u32>,
+    pub(crate) mark: &'static str,
+    pub(crate) text: &'a str,
+}
+
+impl Row<'_> {
+    /// The number under which it can be commented on: what is gone by its old one.
+    pub(crate) fn place(&self) -> Option<(Side, u32)> {
+        let new = self.new.map(|number| (Side::New, number));
+        new.or(self.old.map(|number| (Side::Old, number)))
+    }
+
+    fn number(&self, side: Side) -> Option<u32> {
+        match side {
+            Side::Old => self.old,
+            Side::New => self.new,
         }
     }
 }
 
-/// A line of the table, with its numbers in the old and the new file.
-struct Row<'a> {
-    class: &'static str,
-    old: Option<u64>,
-    new: Option<u64>,
-    mark: &'static str,
-    text: &'a str,
-}
+impl<'a> FileChange<'a> {
+    /// How many lines there are to draw.
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
 
-fn rows<'a>(lines: &[&'a str]) -> Vec<Row<'a>> {
-    let (mut old, mut new) = (0, 0);
-    let count = |number: &mut u64| {
-        *number += 1;
-        Some(*number - 1)
-    };
-    lines
-        .iter()
-        .take(FILE_LINES)
-        .map(|line| {
+    /// A hash of what the change does to this file.
+    pub(crate) fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(self.path);
+        for line in &self.lines {
+            hash.update("\n");
+            hash.update(line);
+        }
+        let bytes = hash.finalize();
+        bytes.iter().take(16).fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+
+    /// What stands in these lines; nothing unless the change shows all of them.
+    pub(crate) fn quote(&self, side: Side, first: u32, last: u32) -> Option<String> {
+        let rows = self.rows();
+        let found = rows.iter().filter(|row| {
+            let number = row.number(side);
+            number.is_some_and(|number| (first..=last).contains(&number))
+        });
+        let texts: Vec<&str> = found.map(|row| row.text).collect();
+        let wanted = last.checked_sub(first)?.checked_add(1)?;
+        (texts.len() == wanted as usize).then(|| texts.join("\n"))
+    }
+
+    /// Which lines the change did not have in an earlier round, and what it had then
+    /// and has no more.
+    pub(crate) fn since(&self, last: Option<&FileChange<'a>>) -> (Vec<bool>, Vec<&'a str>) {
+        let mut before: HashMap<&str, usize> = HashMap::new();
+        let changed = |line: &&&str| line.starts_with(['+', '-']);
+        for line in last.iter().flat_map(|last| &last.lines).filter(changed) {
+            *before.entry(line).or_default() += 1;
+        }
+        let mut is_fresh = |line: &str| {
+            if !line.starts_with(['+', '-']) {
+                return false;
+            }
+            match before.get_mut(line) {
+                Some(count @ 1..) => {
+                    *count -= 1;
+                    false
+                }
+                _ => true,
+            }
+        };
+        let fresh = self.lines.iter().map(|line| is_fresh(line)).collect();
+        let mut gone = Vec::new();
+        for line in last.iter().flat_map(|last| &last.lines).filter(changed) {
+            if let Some(count @ 1..) = before.get_mut(line) {
+                *count -= 1;
+                gone.push(*line);
+            }
+        }
+        (fresh, gone)
+    }
+
+    /// Every line with its numbers.
+    pub(crate) fn rows(&self) -> Vec<Row<'a>> {
+        let (mut old, mut new) = (0, 0);
+        let count = |number: &mut u32| {
+            *number += 1;
+            Some(*number - 1)
+        };
+        let rows = self.lines.iter().map(|line| {
             let text = line.get(1..).unwrap_or_default();
             let row = |class, old, new, mark| Row {
                 class,
@@ -139,42 +199,13 @@ fn rows<'a>(lines: &[&'a str]) -> Vec<Row<'a>> {
                     }
                 }
             }
-        })
-        .collect()
-}
-
-fn table(file: &FileChange<'_>) -> Markup {
-    let language = code::language_of(file.path);
-    html! {
-        div.scroll tabindex="0" role="region" aria-label={ "Changes in " (file.path) } {
-            table.diff {
-                tbody {
-                    @for row in rows(&file.lines) {
-                        tr class=(row.class) {
-                            @if row.class == "hunk" {
-                                td colspan="3" { (row.text) }
-                            } @else {
-                                td.no { @if let Some(old) = row.old { (old) } }
-                                td.no { @if let Some(new) = row.new { (new) } }
-                                td { (marked(row.mark, row.text, language)) }
-                            }
-                        }
-                    }
-                }
-            }
-            @if file.lines.len() > FILE_LINES {
-                p.soft { (file.lines.len() - FILE_LINES) " more lines are not shown here." }
-            }
-        }
+        });
+        rows.collect()
     }
 }
 
-fn marked(mark: &str, line: &str, language: &str) -> Markup {
-    html! { span.mark { (mark) } (code::highlight(line, language)) }
-}
-
 /// `@@ -12,3 +15,4 @@`: the first old and new line.
-fn starts_of(hunk: &str) -> (u64, u64) {
+fn starts_of(hunk: &str) -> (u32, u32) {
     let number = |mark: char| {
         let part = hunk.split(' ').find_map(|word| word.strip_prefix(mark))?;
         part.split(',').next()?.parse().ok()
@@ -200,17 +231,32 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_their_numbers_and_no_markup_of_their_own() {
-        let html = change(DIFF).into_string();
-        assert!(
-            html.contains("<td class=\"no\">4</td><td class=\"no\"></td>"),
-            "{html}"
-        );
-        assert!(
-            html.contains("&lt;b&gt;") && !html.contains("<b>"),
-            "{html}"
-        );
-        assert!(html.contains("Binary files differ"), "{html}");
+    fn lines_are_quoted_by_their_numbers_and_only_whole() {
+        let files = files(DIFF);
+        let quote = |side, first, last| files[0].quote(side, first, last);
+        assert_eq!(quote(Side::New, 3, 4).as_deref(), Some("same\nnew <b>"));
+        assert_eq!(quote(Side::Old, 4, 4).as_deref(), Some("old <b>"));
+        for (first, last) in [(2, 3), (5, 9), (4, 3), (0, u32::MAX)] {
+            assert_eq!(quote(Side::New, first, last), None, "{first}-{last}");
+        }
+    }
+
+    #[test]
+    fn what_is_new_since_a_round_is_what_that_round_did_not_have() {
+        let last = "diff --git a/src/a.rs b/src/a.rs\n@@ -3,2 +3,3 @@\n same\n-old <b>\n+other\n++++ four\n";
+        let (now, last) = (files(DIFF), files(last));
+        let (fresh, gone) = now[0].since(last.first());
+        let fresh: Vec<_> = now[0]
+            .rows()
+            .into_iter()
+            .zip(fresh)
+            .filter(|(_, new)| *new)
+            .collect();
+        assert_eq!(fresh.len(), 1, "{fresh:?}");
+        assert_eq!(fresh[0].0.text, "new <b>");
+        assert_eq!(gone, ["+other"]);
+        assert_eq!(now[0].since(now.first()), (vec![false; 5], vec![]));
+        assert_ne!(now[0].digest(), last[0].digest());
     }
 
     #[test]
@@ -222,7 +268,9 @@ mod tests {
             "diff --git ",
             "diff --git a b\n@@ -x +y @@\n\n+ü",
         ] {
-            let _ = change(odd).into_string();
+            for file in files(odd) {
+                let _ = (file.rows(), file.digest(), file.since(None));
+            }
             let _ = lines(odd).into_string();
         }
         assert_eq!(starts_of("@@ -12,3 +15 @@"), (12, 15));

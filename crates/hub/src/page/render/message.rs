@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use butler_protocol::{ChannelId, Choice, DecisionView, MessageTs, Plan, RequestId, Role};
+use butler_protocol::{
+    ChannelId, Choice, DecisionKind, DecisionView, MessageTs, Plan, RequestId, Right, Role,
+};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -24,6 +26,10 @@ pub(crate) struct Scene<'a> {
     pub(crate) channel: &'a ChannelId,
     pub(crate) names: &'a Names,
     pub(crate) decisions: &'a [DecisionView],
+    /// Cards that whoever looks may decide about.
+    pub(crate) decidable: &'a [RequestId],
+    /// How far the rights of whoever looks go.
+    pub(crate) highest: Right,
     /// Who looks.
     pub(crate) me: &'a Person,
     /// Plans that wait on cards.
@@ -43,11 +49,14 @@ pub(crate) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
     };
     let root = MessageTs::deserialize(&message["thread_ts"]).unwrap_or_else(|_| ts.clone());
     let asked = scene.decisions.iter().find(|view| view.asked.message == ts);
+    let may = asked.is_none_or(|view| scene.decidable.contains(&view.asked.request));
+    let waits = asked.is_none_or(|view| view.decided.is_none());
     let place = Place {
         channel: scene.channel,
         ts: &ts,
         root: &root,
-        open: scene.here && !scene.in_channel && asked.is_none_or(|view| view.decided.is_none()),
+        open: scene.here && !scene.in_channel && waits && may,
+        highest: scene.highest,
     };
     let role = role_of(message);
     let ephemeral = message["is_ephemeral"] == true;
@@ -76,7 +85,10 @@ pub(crate) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
                     @if place.open && let Some((request, plan)) = scene.plans.iter().find(|(id, _)| *id == view.asked.request) {
                         (plan_form::form(scene.channel, (&ts, &root), request, plan))
                     }
-                    (verdict(view, scene.names))
+                    @if view.asked.kind == DecisionKind::Merge && !scene.in_channel {
+                        p.leads { a href={ "/c/" (scene.channel) "/" (root) "/changes" } { "Review the changes" } }
+                    }
+                    (verdict(view, may || scene.in_channel, scene.names))
                 }
                 @if ephemeral {
                     (dismiss(scene.channel, &ts, &root))
@@ -143,7 +155,7 @@ fn head(
 }
 
 /// What the hub's record says about a card.
-fn verdict(view: &DecisionView, names: &Names) -> Markup {
+fn verdict(view: &DecisionView, may: bool, names: &Names) -> Markup {
     let name = |id: &str| names.get(id).cloned().unwrap_or_else(|| id.to_owned());
     html! {
         @match &view.decided {
@@ -155,7 +167,8 @@ fn verdict(view: &DecisionView, names: &Names) -> Markup {
                     (time_ms(decided.at_ms))
                 }
             }
-            None => { p.asked { "Waiting for a decision · " code { (view.asked.request) } } }
+            None if may => { p.asked { "Waiting for a decision · " code { (view.asked.request) } } }
+            None => { p.asked { "Waiting for somebody who may decide it · " code { (view.asked.request) } } }
         }
     }
 }

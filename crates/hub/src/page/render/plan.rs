@@ -16,7 +16,8 @@ pub(crate) fn card(plan: &Plan) -> Markup {
             (points("Rejected", &plan.rejected))
             p.soft {
                 @for file in &plan.files { code { (file) } " " }
-                @if let Some((low, high)) = &plan.estimate { "estimate " (low.to(*high)) }
+                @if let Some((low, high)) = &plan.estimate { "estimate " (low.to(*high)) " " }
+                @if let Some(cap) = &plan.cap { "at most " (cap) }
             }
         }
     }

@@ -8,10 +8,10 @@ use crate::page::{
     status,
     view::thread,
 };
-use crate::presence::Member;
+use crate::views::agents::AgentView;
 
 /// The whole page.
-pub(crate) fn page(members: &[Member], around: &Around) -> Markup {
+pub(crate) fn page(agents: &[AgentView], around: &Around) -> Markup {
     let live = Live {
         address: "/agents/live".to_owned(),
         ..Live::default()
@@ -19,7 +19,7 @@ pub(crate) fn page(members: &[Member], around: &Around) -> Markup {
     let content = html! {
         header.top { h1 { "Agents" } p.soft { "One process per role and repository" } }
         div.page {
-            (parts(members))
+            (parts(agents))
             (log())
         }
     };
@@ -27,20 +27,22 @@ pub(crate) fn page(members: &[Member], around: &Around) -> Markup {
 }
 
 /// What is swapped in when something changed.
-pub(crate) fn parts(members: &[Member]) -> Markup {
+pub(crate) fn parts(agents: &[AgentView]) -> Markup {
     html! {
         div data-part="agents" {
-            @if members.is_empty() {
+            @if agents.is_empty() {
                 div.empty { h2 { "No agents yet" } p { "They appear when a repository joins." } }
             }
             div.agents {
-                @for member in members { (agent(member)) }
+                @for one in agents { (agent(one)) }
             }
         }
     }
 }
 
-fn agent(member: &Member) -> Markup {
+fn agent(agent: &AgentView) -> Markup {
+    let (member, known) = (&agent.member, &agent.known);
+    let models = known.facts.models.iter().enumerate();
     let state = status::state_of(member);
     html! {
         article.agent {
@@ -51,7 +53,21 @@ fn agent(member: &Member) -> Markup {
                 @for job in &member.working {
                     p.job { a href=(thread::address(&job.thread, "")) { (job.step.as_deref().unwrap_or("working")) } }
                 }
+                @if !known.facts.models.is_empty() {
+                    p.models {
+                        @for (place, model) in models {
+                            @let rests = known.facts.resting.contains(model);
+                            span { @if place > 0 { span.soft { "else " } } code { (model) }
+                                @if rests { " " span.state.failing { "left alone: it keeps failing" } } }
+                        }
+                    }
+                }
+                @if let Some(error) = &known.last_error {
+                    p.last-error { "Last error " (message::time_ms(error.at_ms)) ": " (error.text) }
+                }
                 p.soft.facts {
+                    span { "today " (agent.spent_today) }
+                    @if !known.facts.version.is_empty() { span { "version " (known.facts.version) } }
                     @match member.connected_ms {
                         Some(at) => { span { "connected " (message::time_ms(at)) } }
                         None => { span { "never connected" } }

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use butler_protocol::{MessageTs, ThreadId};
+use butler_protocol::{MessageTs, Right, ThreadId};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::page::{
+    apps,
     composer::composer,
     layout::{self, Around, Here, Live},
     render::{
@@ -16,7 +17,7 @@ use crate::page::{
     },
     view::welcome::Welcome,
 };
-use crate::workspace::channels::Channel;
+use crate::{presence::Job, workspace::channels::Channel};
 
 /// A channel as it is shown to somebody.
 pub(crate) struct ChannelView {
@@ -41,6 +42,7 @@ pub(crate) fn page(view: &ChannelView, welcome: &Welcome) -> Markup {
         @if view.around.slack.is_none() { (welcome.requests(id)) }
         (list(view))
         (composer(id, None, view.around.slack.as_deref()))
+        @if view.around.has_apps { (apps::offers(id, None)) }
     };
     layout::page(
         &view.channel.name,
@@ -61,6 +63,8 @@ fn list(view: &ChannelView) -> Markup {
         channel: &view.channel.id,
         names: &view.names,
         decisions: &[],
+        decidable: &[],
+        highest: Right::Ask,
         me: &view.around.person,
         plans: &[],
         snippets: &view.snippets,
@@ -99,6 +103,11 @@ fn open_thread(message: &Value, view: &ChannelView) -> Markup {
         let thread = ThreadId::new(channel.clone(), root);
         view.around.unread.in_thread(&thread)
     });
+    let working = view.around.team.iter().flat_map(|member| {
+        let here = |job: &&Job| job.thread.channel == *channel && job.thread.root.as_str() == root;
+        let jobs = member.working.iter().filter(here);
+        jobs.map(|job| (member.role, job.step.as_deref()))
+    });
     html! {
         p.open {
             a href={ "/c/" (channel) "/" (root) } {
@@ -110,6 +119,9 @@ fn open_thread(message: &Value, view: &ChannelView) -> Markup {
             }
             @if new > 0 { " " span.badge.new { (new) " new" } }
             @if let Some(latest) = latest { " " span.soft { "last " (message::time(&latest)) } }
+            @for (role, step) in working {
+                " " span.at { (role.title()) @if let Some(step) = step { " · " (step) } }
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The pages beside the conversation: board, agents, cost, and a thread's time
-//! line, changes and cost. Each has a `live` twin with the parts that change.
+//! line and cost. Each has a `live` twin with the parts that change.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use axum::{
     extract::{Path, Query, State},
     routing::get,
 };
-use butler_protocol::{ChannelId, DecisionKind, MessageTs, ThreadId};
+use butler_protocol::{ChannelId, MessageTs, ThreadId};
+use maud::html;
 use serde::Deserialize;
 
 use crate::page::{
@@ -18,9 +19,8 @@ use crate::page::{
     view::{
         agents,
         board::{self, BoardView},
-        changes::{self, ChangesView},
         cost, memory, needs, search, servers,
-        timeline::{self, TimelineView},
+        timeline::{self, TimelineView, groups::Filter},
     },
     visitor,
 };
@@ -30,13 +30,12 @@ use crate::{
     hub::app::App,
     identity::Person,
     person_api::guard::Somebody,
-    presence,
     views::{
-        bill, memory as team_memory,
+        agents as all_agents, bill, memory as team_memory,
         overview::{self, Window},
         pulls, timeline as thread_timeline,
     },
-    workspace::{channels, decide, message as messages, read, runs},
+    workspace::{channels, message as messages, read, runs},
 };
 
 type Seen = Result<Somebody, Refused>;
@@ -60,8 +59,6 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/cost/live", get(cost_live))
         .route("/c/{channel}/{ts}/timeline", get(timeline))
         .route("/c/{channel}/{ts}/timeline/live", get(timeline_live))
-        .route("/c/{channel}/{ts}/changes", get(changes))
-        .route("/c/{channel}/{ts}/changes/live", get(changes_live))
         .route("/c/{channel}/{ts}/cost", get(thread_cost))
         .route("/c/{channel}/{ts}/cost/live", get(thread_cost_live))
 }
@@ -98,7 +95,8 @@ struct At {
 }
 
 async fn nav(State(app): State<Arc<App>>, seen: Seen, Query(at): Query<At>) -> Shown {
-    Ok(layout::nav(&at.at, &around(&app, visitor(seen)?).await?))
+    let around = around(&app, visitor(seen)?).await?;
+    Ok(html! { (layout::nav(&at.at, &around)) (around.modals) })
 }
 
 #[derive(Deserialize)]
@@ -142,19 +140,21 @@ async fn board_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
 
 async fn agents(State(app): State<Arc<App>>, seen: Seen) -> Shown {
     let reader = Reader::new(&app, visitor(seen)?);
+    let known = app.presence.facts.known();
     let look = app.store.read(move |db| {
-        let members = presence::team(db, None, reader.online(), db.now_ms())?;
-        Ok((members, reader.around(db, None)?))
+        let agents = all_agents::all(db, reader.online(), known)?;
+        Ok((agents, reader.around(db, None)?))
     });
-    let (members, around) = look.await?;
-    Ok(agents::page(&members, &around))
+    let (all, around) = look.await?;
+    Ok(agents::page(&all, &around))
 }
 
 async fn agents_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
     let reader = Reader::new(&app, visitor(seen)?);
+    let known = app.presence.facts.known();
     let look = app
         .store
-        .read(move |db| presence::team(db, None, reader.online(), db.now_ms()));
+        .read(move |db| all_agents::all(db, reader.online(), known));
     Ok(agents::parts(&look.await?))
 }
 
@@ -197,7 +197,7 @@ async fn cost_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
 }
 
 /// The thread that a message is in, with its channel.
-async fn place(
+pub(crate) async fn place(
     app: &App,
     channel: ChannelId,
     ts: MessageTs,
@@ -233,11 +233,15 @@ async fn thread_cost_live(
     Ok(cost::parts(&bill))
 }
 
-/// `?all=1` shows every moment.
+/// `?all=1` shows every moment; `role` and `show` choose among them.
 #[derive(Deserialize)]
 struct Much {
     #[serde(default)]
     all: Option<String>,
+    #[serde(default)]
+    role: Option<String>,
+    #[serde(default)]
+    show: Option<String>,
 }
 
 async fn timeline_view(
@@ -257,6 +261,7 @@ async fn timeline_view(
                 names: reader.names(db)?,
                 around: reader.around(db, Some(&channel.repo))?,
                 all: much.all.is_some(),
+                filter: Filter::read(much.role.as_deref(), much.show.as_deref()),
                 channel,
                 thread,
             })
@@ -283,51 +288,5 @@ async fn timeline_live(
 ) -> Shown {
     Ok(timeline::parts(
         &timeline_view(&app, visitor(seen)?, at, much).await?,
-    ))
-}
-
-async fn changes_view(
-    app: &App,
-    person: Person,
-    (channel, ts): (ChannelId, MessageTs),
-) -> Result<ChangesView, Trouble> {
-    let (channel, thread) = place(app, channel, ts).await?;
-    let reader = Reader::new(app, person);
-    app.store
-        .read(move |db| {
-            let decisions = decide::of_thread(db, &thread)?;
-            let mut cards = Vec::new();
-            for one in decisions
-                .iter()
-                .filter(|one| one.asked.kind == DecisionKind::Merge)
-            {
-                if let Some(found) = messages::find(db, &thread.channel, &one.asked.message)? {
-                    cards.push(read::shown(db, &thread.channel, found, true)?);
-                }
-            }
-            let records = overview::records(db, &thread)?;
-            Ok(ChangesView {
-                pull: pulls::of_thread(db, &thread)?,
-                moments: thread_timeline::tell(&[], &records),
-                names: reader.names(db)?,
-                around: reader.around(db, Some(&channel.repo))?,
-                decisions,
-                cards,
-                channel,
-                thread,
-            })
-        })
-        .await
-}
-
-async fn changes(State(app): State<Arc<App>>, seen: Seen, Path(at): Thread) -> Shown {
-    Ok(changes::page(
-        &changes_view(&app, visitor(seen)?, at).await?,
-    ))
-}
-
-async fn changes_live(State(app): State<Arc<App>>, seen: Seen, Path(at): Thread) -> Shown {
-    Ok(changes::parts(
-        &changes_view(&app, visitor(seen)?, at).await?,
     ))
 }

@@ -1,12 +1,15 @@
 //! A thread: the conversation, who works on it, and the way to its other views.
 
+pub(crate) mod work;
+
 use std::collections::HashMap;
 
-use butler_protocol::{DecisionKind, DecisionView, Plan, RequestId, ThreadId};
+use butler_protocol::{DecisionKind, DecisionView, Plan, RequestId, Right, ThreadId};
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::page::{
+    apps,
     composer::composer,
     layout::{self, Around, Here, Live},
     render::{
@@ -31,6 +34,9 @@ pub(crate) struct ThreadPage {
     pub(crate) snippets: HashMap<String, String>,
     /// Plans that wait on cards, for those who may decide about them.
     pub(crate) plans: Vec<(RequestId, Plan)>,
+    /// Cards that the reader may decide about.
+    pub(crate) decidable: Vec<RequestId>,
+    pub(crate) highest: Right,
     /// True when an older part is shown.
     pub(crate) older: bool,
 }
@@ -66,7 +72,9 @@ pub(crate) fn page(page: &ThreadPage) -> Markup {
                 @if page.older {
                     p.newer { a href=(address(thread, "")) { "Back to the newest messages" } }
                 } @else {
+                    (work::fold(thread))
                     (composer(&thread.channel, Some(&thread.root), page.around.slack.as_deref()))
+                    @if page.around.has_apps { (apps::offers(&thread.channel, Some(&thread.root))) }
                 }
             }
         }
@@ -132,7 +140,7 @@ fn title(page: &ThreadPage) -> String {
 
 fn rail(page: &ThreadPage) -> Markup {
     html! {
-        div data-part="status" { (status::card(&page.view, page.around.slack.is_none())) (decisions(&page.view.decisions)) (thread_actions::buttons(&page.view, page.around.slack.is_none())) }
+        div data-part="status" { (status::card(&page.view, page.around.slack.is_none())) (decisions(&page.view.decisions)) (thread_actions::buttons(&page.view.thread, &page.view.can, page.around.slack.is_none())) }
     }
 }
 
@@ -193,6 +201,8 @@ fn list(page: &ThreadPage) -> Markup {
         channel: &page.view.thread.channel,
         names: &page.names,
         decisions: &page.view.decisions,
+        decidable: &page.decidable,
+        highest: page.highest,
         me: &page.around.person,
         plans: &page.plans,
         snippets: &page.snippets,

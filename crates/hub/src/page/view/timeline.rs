@@ -1,9 +1,13 @@
 //! The time line of a thread: where a person looks when they wonder "what is it
 //! doing" or "why did it do that". Inputs and outputs are folded away.
 
-use butler_protocol::{Ending, HandOver, Receipt, Role, ThreadId, Waiting, count_of};
+pub(crate) mod groups;
+
+use butler_protocol::{Ending, HandOver, Receipt, Role, ThreadId, Usd, Waiting, count_of};
 use maud::{Markup, html};
 use serde_json::Value;
+
+use self::groups::{Filter, Part, Show, Step, Work};
 
 use crate::page::{
     layout::{self, Around, Here, Live},
@@ -33,22 +37,19 @@ pub(crate) struct TimelineView {
     pub(crate) around: Around,
     /// All of it, however long.
     pub(crate) all: bool,
+    pub(crate) filter: Filter,
 }
 
 /// The whole page.
 pub(crate) fn page(view: &TimelineView) -> Markup {
-    let query = if view.all {
-        "/timeline/live?all=1"
-    } else {
-        "/timeline/live"
-    };
+    let all = if view.all { "all=1&" } else { "" };
+    let query = format!("/timeline/live?{all}{}", view.filter.query());
     let live = Live {
-        address: thread::address(&view.thread, query),
+        address: thread::address(&view.thread, &query),
         channel: Some(&view.thread.channel),
         root: Some(&view.thread.root),
     };
-    let content =
-        html! { (thread::head(&view.channel, &view.thread, Tab::Timeline)) (parts(view)) };
+    let content = html! { (thread::head(&view.channel, &view.thread, Tab::Timeline)) (filters(view)) (parts(view)) };
     layout::page(
         "Time line",
         Here::Channel(&view.channel.id),
@@ -74,14 +75,91 @@ pub(crate) fn parts(view: &TimelineView) -> Markup {
             @if view.moments.is_empty() { div.empty { h2 { "Nothing has happened yet" } } }
         }
         ol.timeline data-part="timeline" data-keyed {
-            @for (index, moment) in view.moments.iter().enumerate().skip(hidden) {
-                li #{ "t" (index) } .(class(&moment.what)) {
-                    div.when { (message::time_ms(moment.at_ms)) }
-                    div.what { (told(moment, index, &view.names)) (undo(view, moment)) }
+            @for part in groups::group(&view.moments[hidden..], view.filter) {
+                @match part {
+                    Part::Said(step) => {
+                        li id=(step.id) .said {
+                            div.when { (message::time_ms(step.moment.at_ms)) (permalink(&step)) }
+                            div.what { (told(step.moment, &step.id, &view.names)) }
+                        }
+                    }
+                    Part::Work(work) => (stretch(view, &work)),
                 }
             }
         }
     }
+}
+
+/// What is shown, chosen without script: a form that asks for another page.
+fn filters(view: &TimelineView) -> Markup {
+    let filter = view.filter;
+    html! {
+        form.filters method="get" {
+            label { "Role "
+                select name="role" {
+                    option value="" { "everybody" }
+                    @for role in Role::ALL { option value=(role.as_str()) selected[filter.role == Some(role)] { (role.title()) } }
+                }
+            }
+            label { "Show "
+                select name="show" {
+                    @for show in Show::ALL { option value=(show.word()) selected[filter.show == show] { (show.label()) } }
+                }
+            }
+            @if view.all { input type="hidden" name="all" value="1"; }
+            button type="submit" { "Filter" }
+            @if filter != Filter::default() { a href=(thread::address(&view.thread, "/timeline")) { "Show everything" } }
+        }
+    }
+}
+
+/// One stretch of work: folded, unless it goes on or was asked for.
+fn stretch(view: &TimelineView, work: &Work<'_>) -> Markup {
+    let first = work.steps.first().map_or("", |step| step.id.as_str());
+    let open = work.ending.is_none() || view.filter.show != Show::All;
+    html! {
+        li.stretch id={ "w" (first) } {
+            div.when { (message::time_ms(work.from_ms)) }
+            details.activation id={ "a" (first) } open[open] {
+                summary {
+                    (who(Some(work.role)))
+                    @if let Some(number) = work.activation { span.soft { "activation " (number) } }
+                    span.soft { (count_of(work.steps.len(), "step")) }
+                    span.soft { (duration(work.to_ms - work.from_ms)) }
+                    @if let Some(ending) = work.ending { span.soft { (ended(ending)) } } @else { span.outcome { "goes on" } }
+                    @if work.cost > Usd::ZERO { span.price { (work.cost) } }
+                }
+                ol {
+                    @for step in &work.steps {
+                        li id=(step.id) .(class(&step.moment.what)) {
+                            div.what { (told(step.moment, &step.id, &view.names)) (undo(view, step.moment)) }
+                            div.took { (bar(work, step)) (permalink(step)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// When in its stretch a step took place, and how long it took.
+fn bar(work: &Work<'_>, step: &Step<'_>) -> Markup {
+    let whole = (work.to_ms - work.from_ms).max(1);
+    let part = |ms: i64| (ms * 1000 / whole).clamp(0, 1000);
+    let from = part(step.from_ms - work.from_ms);
+    let width = part(step.to_ms - step.from_ms).max(4);
+    html! {
+        @if step.to_ms > step.from_ms {
+            svg.bar viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label={ "took " (duration(step.to_ms - step.from_ms)) } {
+                rect x=(from) y="0" width=(width) height="10" {}
+            }
+        }
+    }
+}
+
+/// The whole time line, at this step.
+fn permalink(step: &Step<'_>) -> Markup {
+    html! { a.permalink href={ "?all=1#" (step.id) } aria-label="Link to this step" title="Link to this step" { "#" } }
 }
 
 /// The way back to the files as they were before a call. It says the word that could
@@ -121,7 +199,7 @@ fn who(role: Option<Role>) -> Markup {
     html! { @if let Some(role) = role { (status::badge(role)) strong { (role.title()) } " " } }
 }
 
-fn told(moment: &Moment, index: usize, names: &Names) -> Markup {
+fn told(moment: &Moment, id: &str, names: &Names) -> Markup {
     let role = moment.role;
     match &moment.what {
         What::Message { message } => said(message, names),
@@ -138,7 +216,7 @@ fn told(moment: &Moment, index: usize, names: &Names) -> Markup {
                 span.soft { " · " (input_tokens) " in, " (output_tokens) " out"
                     @if *calls > 0 { " · " (calls) @if *calls == 1 { " call" } @else { " calls" } } }
                 @if let Some(cost) = cost { span.price { (cost) } } }
-            @if let Some(text) = text { (fold(index, "answer", &blocks::markdown(cut(text), names))) }
+            @if let Some(text) = text { (fold(id, "answer", &blocks::markdown(cut(text), names))) }
         },
         What::Tool {
             tool,
@@ -147,13 +225,13 @@ fn told(moment: &Moment, index: usize, names: &Names) -> Markup {
             ok,
             took_ms,
             ..
-        } => tool_call(role, index, tool, input, output.as_deref(), *ok, *took_ms),
+        } => tool_call(role, id, tool, input, output.as_deref(), *ok, *took_ms),
         What::Checked { receipt } => {
             html! { p.line { (who(role)) "ran the checks" } (checks(receipt)) }
         }
         What::HandedOver { kind, body } => html! {
             p.line { (who(role)) "received " strong { (word(&serde_json::json!(kind))) } }
-            (hand_over(index, body, names))
+            (hand_over(id, body, names))
         },
         What::Asked { request, kind } => html! {
             p.line { (who(role)) "asked for a decision about the " (word(&serde_json::json!(kind))) " " code { (request) } }
@@ -166,11 +244,11 @@ fn told(moment: &Moment, index: usize, names: &Names) -> Markup {
             p.line { (who(role)) "took up " strong { (choice.past()) } " by "
                 (names.get(person.as_str()).map_or(person.as_str(), String::as_str)) " " code { (request) } }
         },
-        other => aside(role, index, other, names),
+        other => aside(role, id, other, names),
     }
 }
 
-fn aside(role: Option<Role>, index: usize, what: &What, names: &Names) -> Markup {
+fn aside(role: Option<Role>, id: &str, what: &What, names: &Names) -> Markup {
     html! {
         p.line.soft {
             (who(role))
@@ -186,9 +264,9 @@ fn aside(role: Option<Role>, index: usize, what: &What, names: &Names) -> Markup
             }
         }
         @match what {
-            What::Prompt { text, .. } => (fold(index, "prompt", &code::block(cut(text), "md"))),
+            What::Prompt { text, .. } => (fold(id, "prompt", &code::block(cut(text), "md"))),
             What::Told { text, .. } | What::Summary { text } | What::Note { text } => {
-                (fold(index, "text", &blocks::markdown(cut(text), names)))
+                (fold(id, "text", &blocks::markdown(cut(text), names)))
             }
             _ => {}
         }
@@ -217,7 +295,7 @@ fn said(message: &Value, names: &Names) -> Markup {
 
 fn tool_call(
     role: Option<Role>,
-    index: usize,
+    id: &str,
     tool: &str,
     input: &Value,
     output: Option<&str>,
@@ -230,7 +308,7 @@ fn tool_call(
         None => "running",
     };
     html! {
-        details.fold id={ "x" (index) } {
+        details.fold id={ "x" (id) } {
             summary {
                 (who(role)) code { (tool) } " " span.gist { (gist(input)) }
                 span.outcome.(state) { (state) @if let Some(took) = took_ms { " · " (duration(took)) } }
@@ -284,7 +362,7 @@ pub(crate) fn checks(receipt: &Receipt) -> Markup {
     }
 }
 
-fn hand_over(index: usize, body: &HandOver, names: &Names) -> Markup {
+fn hand_over(id: &str, body: &HandOver, names: &Names) -> Markup {
     match body {
         HandOver::Task(task) => plan::card(&task.plan),
         HandOver::Design { text }
@@ -292,16 +370,12 @@ fn hand_over(index: usize, body: &HandOver, names: &Names) -> Markup {
         | HandOver::Answer { text, .. }
         | HandOver::MapWanted { text, .. }
         | HandOver::Research { question: text, .. }
-        | HandOver::Findings { text, .. } => {
-            fold(index, "text", &blocks::markdown(cut(text), names))
-        }
-        HandOver::Map { change, .. } => {
-            fold(index, "map", &blocks::markdown(&change.after(), names))
-        }
+        | HandOver::Findings { text, .. } => fold(id, "text", &blocks::markdown(cut(text), names)),
+        HandOver::Map { change, .. } => fold(id, "map", &blocks::markdown(&change.after(), names)),
         HandOver::ReadyForReview {
             summary, receipt, ..
         } => html! {
-            (fold(index, "summary", &blocks::markdown(cut(summary), names)))
+            (fold(id, "summary", &blocks::markdown(cut(summary), names)))
             @if let Some(receipt) = receipt { (checks(receipt)) }
         },
         HandOver::Conflict { files, .. } if files.is_empty() => {
@@ -317,8 +391,8 @@ fn hand_over(index: usize, body: &HandOver, names: &Names) -> Markup {
     }
 }
 
-fn fold(index: usize, label: &str, inner: &Markup) -> Markup {
-    html! { details.fold id={ "x" (index) } { summary { (label) } div.inner { (inner) } } }
+fn fold(id: &str, label: &str, inner: &Markup) -> Markup {
+    html! { details.fold id={ "x" (id) } { summary { (label) } div.inner { (inner) } } }
 }
 
 fn ended(ending: &Ending) -> String {
@@ -376,7 +450,7 @@ mod tests {
     fn inputs_and_outputs_are_inert() {
         let html = tool_call(
             Some(Role::Coder),
-            1,
+            "t1-coder",
             "<b>",
             &json!({"command": "</pre><script>"}),
             Some("</code><img src=x>"),

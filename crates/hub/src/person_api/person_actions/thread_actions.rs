@@ -3,11 +3,12 @@
 //! as a stamp that only the hub can make; models do not read it.
 
 use butler_policy::{Remembered, Word, meanings, without_mentions};
-use butler_protocol::{Choice, DecisionKind, DecisionView, PersonAct, ThreadId};
+use butler_protocol::{Choice, DecisionKind, DecisionView, PersonAct, Right, ThreadId};
 
 use super::words::Said;
 use crate::{
     error::Trouble,
+    identity::Person,
     store::{db::Db, tx::Tx},
     views::pulls,
     workspace::{
@@ -42,6 +43,26 @@ pub(crate) fn possible(
         words.push("close");
     }
     words.push("archive");
+    Ok(words)
+}
+
+/// Those of the words that count when this person says them.
+pub(crate) fn allowed(
+    db: &Db,
+    rules: &Rules,
+    person: &Person,
+    thread: &ThreadId,
+    mut words: Vec<&'static str>,
+) -> Result<Vec<&'static str>, Trouble> {
+    let stopped = stops::stopped(db, thread)?.is_some();
+    let right = |word: &str| match word {
+        "archive" => PersonAct::Archive.right(),
+        // Who was stopped goes on at anybody's word.
+        "resume" if stopped => Right::Ask,
+        "hold" => PersonAct::Hold.right(),
+        _ => PersonAct::Merge.right(),
+    };
+    words.retain(|word| access::may(db, rules, person, right(word)).is_ok());
     Ok(words)
 }
 

@@ -15,7 +15,9 @@ use tracing::{debug, error, warn};
 use crate::relay::{
     Relay, channel_requests,
     people::{self, Outsider},
-    receive::{asks, backfill, channel_news, commands, echoes, home, inbox, interactions, mirror},
+    receive::{
+        asks, backfill, channel_news, commands, echoes, forms, home, inbox, interactions, mirror,
+    },
     send::{redraw, working},
 };
 use crate::{
@@ -144,6 +146,12 @@ async fn handle(app: &Arc<App>, relay: &Arc<Relay>, seq: i64, text: &str) -> Res
     match envelope.kind {
         EnvelopeKind::Interactive if envelope.payload["type"] == "message_action" => {
             if !home::shortcut(app, relay, seq, &envelope.payload).await? {
+                done(app, seq).await?;
+            }
+            Ok(true)
+        }
+        EnvelopeKind::Interactive if envelope.payload["type"] == "view_submission" => {
+            if !forms::sent(app, relay, seq, &envelope.payload).await? {
                 done(app, seq).await?;
             }
             Ok(true)

@@ -10,7 +10,10 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use tracing::debug;
 
-use crate::relay::{Relay, receive::inbox};
+use crate::relay::{
+    Relay,
+    receive::{forms, inbox},
+};
 use crate::{
     error::{Refusal, Trouble},
     hub::app::App,
@@ -54,6 +57,18 @@ pub(crate) async fn clicked(
                 "text": outsider.words()});
             if let Err(error) = relay.upstream.web.respond(&url, &answer).await {
                 debug!(%error, "a guest could not be told why their click did not count");
+            }
+        }
+        return Ok(true);
+    }
+    let form = forms::opened(app, relay, &person, envelope, &action).await?;
+    if form || action.action_id == forms::ANSWER {
+        finish(app, seq).await?;
+        if let (false, Some(url)) = (form, url) {
+            let answer = json!({"response_type": "ephemeral", "replace_original": false,
+                "text": "Slack did not open the form in time. Press again, or answer in the thread."});
+            if let Err(error) = relay.upstream.web.respond(&url, &answer).await {
+                debug!(%error, "a person could not be told that no form was opened");
             }
         }
         return Ok(true);

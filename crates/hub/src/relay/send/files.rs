@@ -55,7 +55,7 @@ pub(crate) async fn share(
     }
     let upstream = &sending.relay.upstream;
     let mut args = json!({"filename": name, "length": bytes.len()});
-    if let Some(kind) = snippet_type(name) {
+    if let Some(kind) = files::snippet_type(name) {
         args["snippet_type"] = json!(kind);
     }
     let asked = upstream
@@ -122,37 +122,6 @@ fn without_name(args: &mut Value) {
         let comment = format!("*{name}*: {}", comment.unwrap_or_default());
         fields.insert("initial_comment".to_owned(), json!(comment.trim_end()));
     }
-}
-
-/// How Slack highlights a file, by its ending.
-fn snippet_type(name: &str) -> Option<&'static str> {
-    Some(match name.rsplit_once('.')?.1 {
-        "c" => "c",
-        "cpp" => "cpp",
-        "cs" => "csharp",
-        "css" => "css",
-        "diff" => "diff",
-        "go" => "go",
-        "html" => "html",
-        "java" => "java",
-        "js" | "jsx" => "javascript",
-        "json" => "javascript",
-        "kt" => "kotlin",
-        "md" => "markdown",
-        "php" => "php",
-        "py" => "python",
-        "rb" => "ruby",
-        "rs" => "rust",
-        "sh" => "shell",
-        "sql" => "sql",
-        "swift" => "swift",
-        "toml" => "text",
-        "ts" | "tsx" => "typescript",
-        "txt" => "text",
-        "xml" => "xml",
-        "yaml" => "yaml",
-        _ => return None,
-    })
 }
 
 /// The message that shares a file, once there is one.
@@ -222,7 +191,10 @@ pub(crate) async fn download(
     let fetched = relay.upstream.web.fetch(&known.url, limit).await;
     let (_, bytes) = fetched.map_err(|error| {
         tracing::warn!(%error, "a file of Slack cannot be had");
-        Trouble::Refused(Refusal::FileNotFound)
+        Trouble::Refused(match error.refusal() {
+            Some(too_big @ Refusal::FileUploadSizeRestricted) => too_big,
+            _ => Refusal::FileNotFound,
+        })
     })?;
     let file = File {
         id: id.to_owned(),

@@ -17,7 +17,10 @@ use tracing::debug;
 
 use crate::relay::{
     Relay,
-    receive::echoes::{self, OwnPart},
+    receive::{
+        echoes::{self, OwnPart},
+        forms,
+    },
     send::{
         fallback, files,
         upstream::{jittered, repeatable},
@@ -425,7 +428,10 @@ impl Sending<'_> {
             "metadata": self.own.marked(), "unfurl_links": false, "unfurl_media": false});
         let optional = [
             ("thread_ts", self.root.as_ref().map(|ts| json!(ts))),
-            ("blocks", post.blocks.clone()),
+            (
+                "blocks",
+                post.blocks.clone().or_else(|| forms::with_button(text)),
+            ),
             ("attachments", post.attachments.clone()),
             ("username", post.username.as_ref().map(|name| json!(name))),
             (

@@ -302,7 +302,7 @@ pub(crate) fn direct(
     users: &[String],
 ) -> Result<(Channel, bool), Trouble> {
     if users.is_empty() {
-        return refuse(Refusal::UsersNotFound);
+        return refuse(Refusal::UsersListNotSupplied);
     }
     let mut names = Vec::new();
     for user in users {

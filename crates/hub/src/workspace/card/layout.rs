@@ -75,6 +75,7 @@ fn of_plan(plan: &Plan, words: Words) -> Vec<Part> {
         rejected,
         complexity,
         estimate,
+        cap,
     } = plan;
     let steps = steps
         .iter()
@@ -99,6 +100,7 @@ fn of_plan(plan: &Plan, words: Words) -> Vec<Part> {
         };
         Part::row("Expected cost", &cost)
     }));
+    parts.extend(cap.map(|cap| Part::row("May cost at most", &dollars(cap))));
     parts
 }
 

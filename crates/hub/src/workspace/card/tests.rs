@@ -309,6 +309,7 @@ fn plan(found: &[(String, Found)]) -> Subject {
             let (low, high) = range.split_once(" to ").unwrap_or((&range, &range));
             (nanos(low), nanos(high))
         }),
+        cap: text_of(found, "May cost at most").map(|cap| nanos(&cap)),
     }))
 }
 
@@ -446,6 +447,7 @@ proptest! {
         steps in prop::collection::vec((nasty(), prop::option::of(nasty())), 0..5),
         lists in prop::collection::vec(prop::collection::vec(nasty(), 0..4), 3),
         estimate in prop::option::of((0i64..9_000_000_000_000, 0i64..9_000_000_000)),
+        cap in prop::option::of(0i64..9_000_000_000_000),
         long in prop::bool::weighted(0.03),
     ) {
         let [criteria, files, rejected] = lists.try_into().unwrap();
@@ -459,6 +461,7 @@ proptest! {
             rejected,
             complexity: Complexity::Medium,
             estimate: estimate.map(|(low, high)| (Usd::from_nanos(low), Usd::from_nanos(high))),
+            cap: cap.map(Usd::from_nanos),
         }));
         check(&subject, plan);
     }

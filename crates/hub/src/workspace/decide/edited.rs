@@ -60,6 +60,7 @@ impl PlanEdit {
             criteria: lines(&self.criteria)?,
             files: lines(&self.files)?,
             complexity: self.complexity,
+            cap: self.cap.or(plan.cap),
             ..plan.clone()
         })
     }
@@ -232,6 +233,11 @@ mod tests {
             ..edit(&["one", "two"])
         };
         assert_ne!(harder.apply(&plan).unwrap().sha256(), plan.sha256());
+        let dearer = PlanEdit {
+            cap: Some(Usd::from_cents(250)),
+            ..edit(&["one", "two"])
+        };
+        assert_ne!(dearer.apply(&plan).unwrap().sha256(), plan.sha256());
         assert!(edit(&[" "]).apply(&plan).is_err());
         assert!(edit(&[&"x".repeat(LONGEST + 1)]).apply(&plan).is_err());
         assert!(edit(&vec!["x"; MOST + 1]).apply(&plan).is_err());

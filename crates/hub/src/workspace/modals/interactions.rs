@@ -19,6 +19,9 @@ use crate::{
     workspace::{channels, decide::Rules, message, read},
 };
 
+/// The name under which a modal's errors say that no answer came; no block has it.
+pub(crate) const UNANSWERED: &str = "";
+
 /// What every payload of a person begins with.
 fn payload(
     tx: &mut Tx<'_>,
@@ -133,6 +136,16 @@ pub(crate) fn answered(
         }
         Some(_) => refuse(Refusal::InvalidArguments),
     }
+}
+
+/// The app has not answered in time: the modal stays, and says so.
+pub(crate) fn unanswered(tx: &mut Tx<'_>, sent: &Value) -> Result<(), Trouble> {
+    let id = sent["view"]["id"].as_str().unwrap_or_default();
+    let Ok(view) = get(tx.db(), id) else {
+        return Ok(());
+    };
+    let errors = json!({ UNANSWERED: "The app did not answer. Try again." });
+    keep(tx, &view.thread, &view.body, Some(&errors))
 }
 
 /// A person uses a shortcut: of the app, or on a message.

@@ -12,7 +12,7 @@ use super::{SIZE, lines, pull, statuses};
 use crate::{
     Repo, Result,
     commits::squash,
-    forge::{github::PAGES, http::Http},
+    forge::{hosted::PAGES, http::Http},
 };
 
 /// So often a head without any check is asked for one before it counts as having none.

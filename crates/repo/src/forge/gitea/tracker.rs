@@ -1,6 +1,6 @@
 //! Gitea's issues and releases. Their fields are GitHub's; labels go by number.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{SIZE, paging, state, taken};
@@ -8,7 +8,7 @@ use crate::{
     Result,
     forge::{
         answer::Answer,
-        dialect::Asked,
+        dialect::{Asked, listed},
         http::{Http, encoded},
     },
 };
@@ -18,8 +18,10 @@ pub(super) async fn tracker(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
     let cancel = asked.cancel;
     match (asked.method, asked.parts.as_slice()) {
         ("GET", ["issues"]) => {
+            let since = asked.value("since");
+            let since = since.map_or_else(String::new, |since| format!("&since={since}"));
             let path = format!(
-                "issues?type=issues&state={}&{}",
+                "issues?type=issues&state={}{since}&{}",
                 state(asked),
                 paging(asked)
             );
@@ -42,6 +44,12 @@ pub(super) async fn tracker(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
             let path = format!("issues/{number}/labels");
             http.send("POST", &path, Some(&json!({ "labels": ids })), cancel)
                 .await
+        }
+        ("GET", ["issues", number, "events"]) => {
+            let path = format!("issues/{number}/timeline");
+            let all = http.all(&path, SIZE, cancel).await?;
+            let labels = all.iter().filter(|one| one["type"] == "label");
+            Ok(listed(labels.map(labelled).collect()))
         }
         ("GET", ["issues", number]) => http.get(&format!("issues/{number}"), cancel).await,
         ("PATCH", ["issues", number]) => {
@@ -67,6 +75,16 @@ pub(super) async fn tracker(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
         )),
         _ => Err(asked.unknown()),
     }
+}
+
+/// A label that was added has the text 1, one that was taken away has none.
+fn labelled(json: &Value) -> Value {
+    json!({
+        "id": json["id"],
+        "event": if json["body"] == "1" { "labeled" } else { "unlabeled" },
+        "label": { "name": json["label"]["name"] },
+        "actor": { "login": json["user"]["login"] },
+    })
 }
 
 /// The numbers of labels; those that are not there are made, as GitHub and GitLab do it.

@@ -41,7 +41,20 @@ pub(super) fn pull(json: &Value) -> Value {
         "merge_commit_sha": if json["state"] == "merged" { merged } else { None },
         "mergeable": mergeable,
         "html_url": json["web_url"],
+        "user": user(&json["author"]),
+        "requested_reviewers": people(&json["reviewers"]),
     })
+}
+
+fn people(list: &Value) -> Vec<Value> {
+    list.as_array().into_iter().flatten().map(user).collect()
+}
+
+/// Who approved, as reviews.
+pub(super) fn reviewed(json: &Value) -> Value {
+    let by = json["approved_by"].as_array().into_iter().flatten();
+    by.map(|one| json!({ "user": user(&one["user"]) }))
+        .collect()
 }
 
 pub(super) fn comment(json: &Value) -> Value {
@@ -91,6 +104,16 @@ pub(super) fn issue(json: &Value) -> Value {
         "labels": json["labels"],
         "user": user(&json["author"]),
         "html_url": json["web_url"],
+        "updated_at": json["updated_at"],
+    })
+}
+
+pub(super) fn labelled(json: &Value) -> Value {
+    json!({
+        "id": json["id"],
+        "event": if json["action"] == "add" { "labeled" } else { "unlabeled" },
+        "label": { "name": json["label"]["name"] },
+        "actor": user(&json["user"]),
     })
 }
 

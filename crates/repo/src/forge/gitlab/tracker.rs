@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     SIZE, change, paging,
-    shapes::{comment, issue, release},
+    shapes::{comment, issue, labelled, release},
     state, taken,
 };
 use crate::{
@@ -21,7 +21,9 @@ pub(super) async fn tracker(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
     let cancel = asked.cancel;
     match (asked.method, asked.parts.as_slice()) {
         ("GET", ["issues"]) => {
-            let path = format!("issues?state={}&{}", state(asked), paging(asked));
+            let since = asked.value("since");
+            let since = since.map_or_else(String::new, |since| format!("&updated_after={since}"));
+            let path = format!("issues?state={}{since}&{}", state(asked), paging(asked));
             Ok(http.get(&path, cancel).await?.each(issue))
         }
         ("POST", ["issues"]) => {
@@ -47,6 +49,11 @@ pub(super) async fn tracker(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
             let body = json!({ "add_labels": asked.names("labels").join(",") });
             http.send("PUT", &format!("{place}/{number}"), Some(&body), cancel)
                 .await
+        }
+        ("GET", ["issues", number, "events"]) => {
+            let path = format!("issues/{number}/resource_label_events");
+            let all = http.all(&path, SIZE, cancel).await?;
+            Ok(listed(all.iter().map(labelled).collect()))
         }
         ("GET", ["issues", number, "comments"]) => {
             let path = format!("issues/{number}/notes?sort=asc");

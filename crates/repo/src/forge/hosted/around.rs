@@ -1,5 +1,5 @@
-//! What stands around a pull request on GitHub: whether it is a draft, its labels, and
-//! who is asked to review it. Other forges are left without.
+//! What stands around a pull request: whether it is a draft, its labels, and who is asked
+//! to review it.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{Reviewers, owners},
-    ATTEMPTS, GitHubForge, Way,
+    ATTEMPTS, HostedForge, Way,
     look::{data, graph},
 };
 use crate::{Error, Result, refs::push::jitter};
@@ -17,15 +17,16 @@ use crate::{Error, Result, refs::push::jitter};
 const READY: &str = "mutation($id: ID!) { markPullRequestReadyForReview(input: \
     {pullRequestId: $id}) { pullRequest { isDraft } } }";
 
-impl GitHubForge {
+impl HostedForge {
     pub(crate) async fn ready(&self, number: PrNumber, cancel: &CancellationToken) -> Result<()> {
-        if !matches!(self.way, Way::Gh) {
-            return Ok(());
-        }
         for attempt in 0..ATTEMPTS {
             let (pull, json) = self.one(number, cancel).await?;
             if !pull.draft {
                 return Ok(());
+            }
+            if !matches!(self.way, Way::Gh) {
+                let ready = json!({ "draft": false });
+                return self.patch(number, &ready, cancel).await.map(drop);
             }
             let variables = json!({ "id": json["node_id"] });
             let answer = self.ask(graph(READY, &variables), cancel).await?;
@@ -43,11 +44,13 @@ impl GitHubForge {
         labels: &[String],
         cancel: &CancellationToken,
     ) -> Result<()> {
-        if !matches!(self.way, Way::Gh) {
-            return Ok(());
-        }
+        // Only on GitHub a pull request is always an issue of the same number.
+        let kind = match self.way {
+            Way::Gh => "issues",
+            Way::GitLab(_) | Way::Gitea(..) => "pulls",
+        };
         for attempt in 0..ATTEMPTS {
-            let path = format!("issues/{}/labels", number.0);
+            let path = format!("{kind}/{}/labels", number.0);
             let body = json!({ "labels": labels });
             let answer = self.send("POST", path, body, cancel).await?;
             if answer.status == 404 {
@@ -66,15 +69,17 @@ impl GitHubForge {
         files: &[String],
         cancel: &CancellationToken,
     ) -> Result<Reviewers> {
-        if !matches!(self.way, Way::Gh) {
-            return Ok(Reviewers::default());
-        }
-        // Where GitHub looks, in its order.
-        let places = [".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"];
+        // Where each looks, in its order.
+        let places = match self.way {
+            Way::Gh => [".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"],
+            Way::GitLab(_) => ["CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"],
+            // It asks them by itself, by patterns of another kind.
+            Way::Gitea(..) => return Ok(Reviewers::default()),
+        };
         owners::of_files(&self.repo, &places, &self.address.owner, files, cancel).await
     }
 
-    /// Whom GitHub does not know makes it refuse all of them, so that each is asked for
+    /// Whom the forge does not know makes it refuse all of them, so that each is asked for
     /// alone then.
     pub(crate) async fn ask_reviews(
         &self,
@@ -82,9 +87,6 @@ impl GitHubForge {
         reviewers: &Reviewers,
         cancel: &CancellationToken,
     ) -> Result<()> {
-        if !matches!(self.way, Way::Gh) {
-            return Ok(());
-        }
         let wanted = self.not_asked_yet(number, reviewers, cancel).await?;
         if wanted == Reviewers::default() || self.asked(number, &wanted, cancel).await? {
             return Ok(());
@@ -99,13 +101,13 @@ impl GitHubForge {
         });
         for one in people.chain(teams) {
             if !self.asked(number, &one, cancel).await? {
-                tracing::info!(?one, %number, "GitHub does not take these as reviewers");
+                tracing::info!(?one, %number, "the forge does not take these as reviewers");
             }
         }
         Ok(())
     }
 
-    /// Whether GitHub took them.
+    /// Whether the forge took them.
     async fn asked(
         &self,
         number: PrNumber,

@@ -32,7 +32,7 @@ pub(super) const PAGES: usize = 20;
 
 /// Pull requests on GitHub, GitLab, Gitea or Forgejo.
 #[derive(Debug, Clone)]
-pub(crate) struct GitHubForge {
+pub(crate) struct HostedForge {
     repo: Repo,
     address: Address,
     way: Way,
@@ -47,7 +47,7 @@ enum Way {
     Gitea(Arc<Http>, Arc<Mutex<gitea::Watch>>),
 }
 
-impl GitHubForge {
+impl HostedForge {
     /// The forge of a clone whose remote is there.
     ///
     /// # Errors
@@ -218,7 +218,7 @@ impl GitHubForge {
         cancel: &CancellationToken,
     ) -> Result<Answer> {
         let body = json!({
-            "draft": draft && matches!(self.way, Way::Gh),
+            "draft": draft,
             "title": new.title,
             "body": new.body,
             "head": new.branch,
@@ -361,7 +361,7 @@ impl GitHubForge {
     }
 }
 
-impl GitHubForge {
+impl HostedForge {
     pub(crate) async fn find(
         &self,
         branch: &BranchName,

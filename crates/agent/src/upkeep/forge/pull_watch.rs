@@ -23,6 +23,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::wake::{self, ForgeWake};
 use crate::{AgentError, agent::Agent, tell::thread_logs, upkeep::pull_page};
 
 /// What somebody may do is asked again after this.
@@ -58,6 +59,7 @@ pub(crate) async fn watch(agent: Arc<Agent>, out: Delivery, cancel: Cancellation
         failures: 0,
         told: None,
     };
+    let mut woken = ForgeWake::default();
     loop {
         let usual = watch.agent.rules().limits.forge_pause;
         let pause = match watch.round().await {
@@ -68,9 +70,13 @@ pub(crate) async fn watch(agent: Arc<Agent>, out: Delivery, cancel: Cancellation
             Ok(false) => return,
             Err(error) => watch.failed(&error, usual).await,
         };
-        tokio::select! {
-            () = watch.cancel.cancelled() => return,
-            () = tokio::time::sleep(pause) => {}
+        // A forge that wants to be left alone is not asked because it says something.
+        let goes_on = match watch.failures {
+            0 => woken.pause(&watch.agent, pause, &watch.cancel).await,
+            _ => wake::sleep(pause, &watch.cancel).await,
+        };
+        if !goes_on {
+            return;
         }
     }
 }
@@ -186,12 +192,12 @@ impl Watch {
     /// How long to leave the forge alone. People are told once, in one thread.
     async fn failed(&mut self, error: &AgentError, usual: Duration) -> Duration {
         self.failures += 1;
-        let doubled = usual.saturating_mul(1 << self.failures.min(8)).min(LONGEST);
+        let pause = after_failure(error, self.failures, usual);
         let AgentError::Repo(error) = error else {
             warn!(%error, "what to look at on the forge is not known");
-            return doubled;
+            return pause;
         };
-        let (block, wait) = block_of(error);
+        let (block, _) = block_of(error);
         warn!(%error, ?block, "the forge could not be looked at");
         let at_once = matches!(
             block,
@@ -202,7 +208,7 @@ impl Watch {
             self.told = Some(block);
             self.tell(block).await;
         }
-        wait.map_or(doubled, |wait| wait.max(usual))
+        pause
     }
 
     async fn tell(&self, block: MergeBlock) {
@@ -227,6 +233,17 @@ impl Watch {
             warn!(%error, "that the forge cannot be seen could not be told");
         }
     }
+}
+
+/// How long to leave the forge alone after so many failures in a row: as long as it says,
+/// else twice as long each time.
+pub(crate) fn after_failure(error: &AgentError, failures: u32, usual: Duration) -> Duration {
+    let doubled = usual.saturating_mul(1 << failures.min(8)).min(LONGEST);
+    let AgentError::Repo(error) = error else {
+        return doubled;
+    };
+    let (_, wait) = block_of(error);
+    wait.map_or(doubled, |wait| wait.max(usual))
 }
 
 const fn trouble(block: MergeBlock) -> &'static str {

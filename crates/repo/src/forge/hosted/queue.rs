@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{Merge, block::in_words},
-    GitHubForge, Way,
+    HostedForge, Way,
     look::{data, graph},
 };
 use crate::{Error, Result};
@@ -38,7 +38,7 @@ pub(super) enum Rules {
     Holds(MergeBlock, &'static str),
 }
 
-impl GitHubForge {
+impl HostedForge {
     /// Nothing to do but to ask, or the error that a merge is now.
     pub(super) async fn by_the_rules(
         &self,

@@ -21,7 +21,7 @@ use super::{
         news::{CheckNow, PullNow, why},
         wire,
     },
-    GitHubForge, Way, check_state,
+    HostedForge, Way, check_state,
 };
 use crate::{Error, Result, commits::squash};
 
@@ -47,7 +47,7 @@ const WORDS: &str = "number state headRefName headRefOid isDraft mergeable merge
     reviewThreads(last: 100) { nodes { isOutdated path line originalLine \
       comments(last: 50) { nodes { databaseId author { login } body state viewerDidAuthor } } } }";
 
-impl GitHubForge {
+impl HostedForge {
     /// How these stand: the same text means that nothing moved.
     pub(crate) async fn glance(
         &self,

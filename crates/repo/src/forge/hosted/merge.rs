@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{Edit, Merge, PullRequest, PullState, answer::Answer, gh::Request, wire},
-    ATTEMPTS, GitHubForge,
+    ATTEMPTS, HostedForge,
     queue::Rules,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     refs::push::jitter,
 };
 
-impl GitHubForge {
+impl HostedForge {
     pub(crate) async fn merge(
         &self,
         wanted: &Merge,

@@ -1,5 +1,5 @@
-//! Issues and releases on GitHub, through `gh`. GitHub counts issues and pull
-//! requests together and lists both as issues; pull requests are left out here.
+//! Issues and releases on a hosted forge, in the words of GitHub, which counts issues and
+//! pull requests together and lists both as issues; pull requests are left out here.
 
 use butler_protocol::CommitSha;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Issue, IssueNumber, NewIssue, NewRelease, Release, local::settle, sorted};
 use crate::{
     Comment, Error, NewComment, Result,
-    forge::{ATTEMPTS, GitHubForge, wire},
+    forge::{ATTEMPTS, HostedForge, wire},
     refs::push::jitter,
 };
 
@@ -30,10 +30,11 @@ fn read(json: &Value) -> Option<Issue> {
         url: json["html_url"].as_str().map(str::to_owned),
         comments: Vec::new(),
         key,
+        changed: wire::seconds(&json["updated_at"]).unwrap_or_default(),
     })
 }
 
-impl GitHubForge {
+impl HostedForge {
     async fn all_issues(&self, state: &str, cancel: &CancellationToken) -> Result<Vec<Issue>> {
         let items = self.all(&format!("issues?state={state}"), cancel).await?;
         let mut issues: Vec<Issue> = items.iter().filter_map(read).collect();
@@ -202,7 +203,7 @@ impl GitHubForge {
     }
 }
 
-impl GitHubForge {
+impl HostedForge {
     pub(crate) async fn issues(
         &self,
         open_only: bool,
@@ -220,6 +221,38 @@ impl GitHubForge {
         let mut issue = self.one_issue(number, cancel).await?;
         issue.comments = self.issue_notes(number, cancel).await?;
         Ok(issue)
+    }
+
+    pub(crate) async fn issues_since(
+        &self,
+        changed: i64,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Issue>> {
+        let since = jiff::Timestamp::from_second(changed).unwrap_or_default();
+        self.all_issues(&format!("open&since={since}"), cancel)
+            .await
+    }
+
+    pub(crate) async fn labelled(
+        &self,
+        number: IssueNumber,
+        label: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<(String, u64)>> {
+        let path = format!("issues/{}/events", number.0);
+        let events = self.all(&path, cancel).await?;
+        let last = events.iter().rfind(|event| {
+            let about = event["label"]["name"].as_str() == Some(label);
+            about && matches!(event["event"].as_str(), Some("labeled" | "unlabeled"))
+        });
+        Ok(last
+            .filter(|event| event["event"] == "labeled")
+            .and_then(|event| {
+                Some((
+                    event["actor"]["login"].as_str()?.to_owned(),
+                    event["id"].as_u64()?,
+                ))
+            }))
     }
 
     pub(crate) async fn label_issue(

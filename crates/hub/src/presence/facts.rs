@@ -1,0 +1,104 @@
+//! What agents say about themselves (`POST /agent/v1/facts`), and the last thing that went
+//! wrong in each, from its log. In memory only: an agent says it again to a hub that forgot.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use axum::{
+    Json, Router,
+    extract::{DefaultBodyLimit, State},
+    routing::post,
+};
+use butler_protocol::{AgentFacts, LogLevel, LogLine, visible_line};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    agent_api::Caller,
+    hub::app::App,
+    log::notice::{AgentKey, Notice},
+};
+
+/// Models of one agent, and characters of a name or an error.
+const MODELS: usize = 10;
+const WORDS: usize = 300;
+const BODY_LIMIT: usize = 64 * 1024;
+
+/// Something that went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct LastError {
+    pub(crate) at_ms: i64,
+    pub(crate) text: String,
+}
+
+/// What is known of one agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Known {
+    #[serde(flatten)]
+    pub(crate) facts: AgentFacts,
+    pub(crate) last_error: Option<LastError>,
+}
+
+/// What is known of all of them.
+#[derive(Default)]
+pub(crate) struct Facts(Mutex<HashMap<AgentKey, Known>>);
+
+impl Facts {
+    fn all(&self) -> MutexGuard<'_, HashMap<AgentKey, Known>> {
+        // Whole values only are put behind this lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Of all of them, as they are now.
+    pub(crate) fn known(&self) -> HashMap<AgentKey, Known> {
+        self.all().clone()
+    }
+
+    /// Remembers a line of an agent's log if something went wrong there; true when it did.
+    pub(crate) fn note_line(&self, agent: AgentKey, line: &LogLine) -> bool {
+        if line.level != LogLevel::Error {
+            return false;
+        }
+        let error = line.fields.get("error").and_then(Value::as_str);
+        let text = match error {
+            Some(error) => format!("{}: {error}", line.message),
+            None => line.message.clone(),
+        };
+        self.all().entry(agent).or_default().last_error = Some(LastError {
+            at_ms: line.at_ms,
+            text: visible_line(&text).chars().take(WORDS).collect(),
+        });
+        true
+    }
+}
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/agent/v1/facts", post(note))
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+}
+
+async fn note(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(facts): Json<AgentFacts>,
+) -> Json<Value> {
+    let short = |text: &String| visible_line(text).chars().take(WORDS).collect::<String>();
+    let facts = AgentFacts {
+        version: short(&facts.version),
+        models: facts.models.iter().take(MODELS).map(short).collect(),
+        resting: facts.resting.iter().take(MODELS).map(short).collect(),
+    };
+    let news = {
+        let mut all = app.presence.facts.all();
+        let known = all.entry(caller.agent().key).or_default();
+        std::mem::replace(&mut known.facts, facts.clone()) != facts
+    };
+    if news {
+        // Nobody listening is fine: notices are only wake-ups.
+        let _ = app.notices.send(Arc::new(Notice::Presence));
+    }
+    Json(json!({"ok": true}))
+}
