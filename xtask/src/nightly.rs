@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::{
     Place,
     gate::{PROFILE, test_variables, with_lock},
+    parts,
     steps::{Steps, answers},
 };
 
@@ -35,6 +36,15 @@ pub(crate) fn run(place: &Place) -> Result<bool> {
             &words,
             &vars,
         );
+    }
+    let kernel = place.parts.join("kernel");
+    steps.run("a kernel of our own", || {
+        Ok(parts::see_to(&[parts::KERNEL], place))
+    });
+    if kernel.join("vmlinuz").exists() {
+        let script = "crates/sandbox/tests/kernel/run.sh";
+        let words = ["sh", script, &*kernel.to_string_lossy(), PROFILE];
+        steps.command("limits of a control group", &place.root, &words, &[]);
     }
     Ok(steps.finish())
 }

@@ -178,6 +178,22 @@ pub(crate) const REAL_MODEL: Part = Part {
     ],
 };
 
+/// What `nightly` needs besides: a machine with control groups, wherever it runs.
+pub(crate) const KERNEL: Part = Part {
+    name: "a kernel with control groups, and an emulator for it",
+    needed_by: &["crates/sandbox/tests/kernel"],
+    found: &[
+        "sh",
+        "-c",
+        "command -v qemu-system-x86_64 busybox cpio && test -e {parts}/kernel/vmlinuz",
+    ],
+    install: &[&[
+        "sh",
+        "crates/sandbox/tests/kernel/setup.sh",
+        "{parts}/kernel",
+    ]],
+};
+
 /// What `dist` needs besides: a linker that knows old C libraries.
 pub(crate) const ZIG: Part = Part {
     name: "zig and cargo-zigbuild, which link for older systems",

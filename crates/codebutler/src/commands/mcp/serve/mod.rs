@@ -2,7 +2,7 @@
 //! as the person at this machine does with `codebutler chat`, through the same API of
 //! the hub, and can do no more. One JSON message per line, in and out.
 
-mod desk;
+mod calls;
 mod offer;
 mod speech;
 mod told;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    desk::{Desk, Progress},
+    calls::{Calls, Progress},
     speech::{Call, Heard, heard, refused},
 };
 use crate::{
@@ -37,7 +37,7 @@ pub(super) fn serve(settings: Settings, cards: bool, ui: &Ui) -> Result<Exit, Cl
     process::run(async move |cancel| {
         let (said, mut written) = mpsc::channel(64);
         let mut serving = Serving {
-            desk: Arc::new(Desk::new(settings)?),
+            team: Arc::new(Calls::new(settings)?),
             tools: offer::tools(cards),
             said,
             under_way: FuturesUnordered::new(),
@@ -77,7 +77,7 @@ pub(super) fn serve(settings: Settings, cards: bool, ui: &Ui) -> Result<Exit, Cl
 
 /// What is served and what is under way.
 struct Serving {
-    desk: Arc<Desk>,
+    team: Arc<Calls>,
     tools: Vec<Value>,
     said: mpsc::Sender<Value>,
     /// Each ends with the name of its request.
@@ -114,14 +114,14 @@ impl Serving {
     }
 
     fn begin(&mut self, call: Call) {
-        let (desk, said) = (Arc::clone(&self.desk), self.said.clone());
+        let (team, said) = (Arc::clone(&self.team), self.said.clone());
         let cancel = CancellationToken::new();
         let id = call.id.to_string();
         self.calls.insert(id.clone(), cancel.clone());
         self.under_way.push(Box::pin(async move {
             let progress = Progress::new(&call, &said);
             let done = tokio::select! {
-                done = desk.call(&call.tool, call.arguments.clone(), &progress) => done,
+                done = team.call(&call.tool, call.arguments.clone(), &progress) => done,
                 // Nobody waits for an answer.
                 () = cancel.cancelled() => return id,
             };

@@ -50,15 +50,15 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// The person's place at the hub.
-pub(super) struct Desk {
+/// What is called, for the person whose hub this is.
+pub(super) struct Calls {
     settings: Settings,
     repo: String,
     /// Found at the first use, and again after the hub went away.
     person: Mutex<Option<Arc<Person>>>,
 }
 
-impl Desk {
+impl Calls {
     pub(super) fn new(settings: Settings) -> Result<Self, CliError> {
         Ok(Self {
             repo: wiring::repo_name(&settings.home, &settings.root)?,
