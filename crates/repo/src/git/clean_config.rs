@@ -5,6 +5,7 @@ use std::{
     fs,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use super::local_config::places;
@@ -34,7 +35,11 @@ pub(super) fn clean_config_of(common: &Path) -> Option<CleanConfig> {
     let from = ours.join("config");
     if !fs::read(&from).is_ok_and(|there| there == text.as_bytes()) {
         fs::create_dir_all(&ours).ok()?;
-        let beside = ours.join(format!("config.{}", std::process::id()));
+        // A file of each call's own: two calls of one process that shared one took it from
+        // under each other, and the second saw no config at all.
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let beside = ours.join(format!("config.{}.{number}", std::process::id()));
         let mut options = fs::OpenOptions::new();
         options.create(true).write(true).truncate(true).mode(0o600);
         let mut file = options.open(&beside).ok()?;
@@ -145,6 +150,28 @@ fn without_logins(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Sixteen worktrees of one process begin at the same moment.
+    #[test]
+    fn a_copy_that_many_make_at_once_is_whole_for_each() {
+        let folder = tempfile::tempdir().unwrap();
+        for round in 0..50 {
+            let text = format!("[core]\n\tbare = false\n[x]\n\ty = {round}\n");
+            fs::write(folder.path().join("config"), &text).unwrap();
+            let start = std::sync::Barrier::new(16);
+            std::thread::scope(|scope| {
+                for _ in 0..16 {
+                    scope.spawn(|| {
+                        start.wait();
+                        let clean = clean_config_of(folder.path()).expect("a copy");
+                        assert_eq!(fs::read_to_string(clean.from).unwrap(), text);
+                    });
+                }
+            });
+        }
+        let left = fs::read_dir(folder.path().join("codebutler")).unwrap();
+        assert_eq!(left.count(), 1, "the copy alone");
+    }
 
     #[test]
     fn tokens_are_taken_out_and_all_else_stays() {
