@@ -7,6 +7,7 @@ pub(crate) mod checkout;
 pub(crate) mod conflict;
 pub(crate) mod create;
 pub(crate) mod delete;
+pub(crate) mod give_back;
 pub(crate) mod hibernate;
 pub(crate) mod kept;
 pub(crate) mod name;

@@ -24,7 +24,7 @@ use crate::{
     },
     develop::{item, stacking},
     listen::issue,
-    tell::{render, report, thread_journal, thread_logs, thread_page},
+    tell::{forge_text, render, report, thread_journal, thread_logs, thread_page},
     thread::context::{ThreadContext, request_nth},
     upkeep::{conflict, growing, history, overlap, pull_news, tree},
 };
@@ -374,7 +374,11 @@ async fn merge_research(
                 .await;
             Some(format!("The research in {pr} is kept too."))
         }
-        Err(error) => Some(format!("The research in {pr} stays open: {error}.")),
+        Err(error) => {
+            warn!(%error, %pr, "the research was not merged");
+            let why = forge_text::why(&error);
+            Some(format!("The research in {pr} stays open: {why}."))
+        }
     }
 }
 

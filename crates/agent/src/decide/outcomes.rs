@@ -182,7 +182,8 @@ async fn reject(
         .offer(&context.thread, idem, "Rejected. Why?", &buttons::why())
         .await?;
     context.agent.preparations.stop(&context.thread).await;
-    if let Err(error) = context.agent.repo.remove(&context.thread, cancel).await {
+    let repo = &context.agent.repo;
+    if let Err(error) = repo.give_back(&context.thread, cancel).await {
         warn!(%error, "the branch of a rejected plan could not be given back");
     }
     let said = "rejected the plan; they will say why, and nothing is built until then";

@@ -12,7 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    tell::thread_logs::{self, RoleLog},
+    tell::{
+        forge_text,
+        thread_logs::{self, RoleLog},
+    },
     thread::context::ThreadContext,
     tools::issue_text,
 };
@@ -222,7 +225,11 @@ pub(crate) async fn close(context: &ThreadContext, cancel: &CancellationToken) -
         };
         lines.push(match closed.await {
             Ok(()) => format!("Issue {number} is closed."),
-            Err(error) => format!("Issue {number} is still open: {error}."),
+            Err(error) => {
+                warn!(%error, %number, "an issue could not be closed");
+                let why = forge_text::why(&error);
+                format!("Issue {number} is still open: {why}.")
+            }
         });
     }
     lines

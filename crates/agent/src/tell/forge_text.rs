@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use butler_protocol::{Idem, PrNumber, PullEvent, RedCheck, Reviewed, Said};
+use butler_protocol::{Idem, MergeBlock, PrNumber, PullEvent, RedCheck, Reviewed, Said};
+use butler_repo::{Error, block_of};
 
 use crate::tell::render::{self, short_sha};
 
@@ -38,6 +39,34 @@ pub(crate) fn line(pr: PrNumber, one: &PullEvent) -> String {
         PullEvent::Reopened => {
             format!("{pr} was opened again. Say `merge` to get its card.")
         }
+    }
+}
+
+/// Why the forge did not do something, for people: its own words where it has some, and
+/// never a command line of ours.
+pub(crate) fn why(error: &Error) -> String {
+    match error {
+        Error::Refused { reason, .. } => reason.clone(),
+        Error::Failed { .. } | Error::Start { .. } | Error::Unreachable { .. } => {
+            trouble(block_of(error).0).to_owned()
+        }
+        Error::Blocked { block, said, .. } => match block {
+            MergeBlock::RateLimited | MergeBlock::LoggedOut => trouble(*block).to_owned(),
+            _ => said.clone(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// What a person reads of a forge that gives no answer.
+pub(crate) const fn trouble(block: MergeBlock) -> &'static str {
+    match block {
+        MergeBlock::RateLimited => "the forge takes no more requests from us for a while",
+        MergeBlock::LoggedOut => {
+            "`gh` cannot be started or nobody is logged in with it any more. Run `gh auth login` on the machine of the team"
+        }
+        MergeBlock::Forbidden => "the account that is logged in there may not read them",
+        _ => "the forge does not answer",
     }
 }
 
@@ -177,6 +206,41 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(quiet(text), quieter);
+        }
+    }
+
+    #[test]
+    fn no_reason_shows_a_command_line() {
+        let command = || "gh api --include x".to_owned();
+        for (error, words) in [
+            (
+                Error::Failed {
+                    command: command(),
+                    code: 1,
+                    stderr: "boom".into(),
+                },
+                "the forge does not answer",
+            ),
+            (
+                Error::Start {
+                    command: command(),
+                    source: std::io::ErrorKind::NotFound.into(),
+                },
+                "gh auth login",
+            ),
+            (
+                Error::Refused {
+                    name: command(),
+                    reason: "Issues are disabled (HTTP 410)".into(),
+                },
+                "Issues are disabled (HTTP 410)",
+            ),
+        ] {
+            let why = why(&error);
+            assert!(
+                why.contains(words) && !why.contains("gh api") && !why.contains("boom"),
+                "{why}"
+            );
         }
     }
 

@@ -18,7 +18,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ChatTool, arguments, failed, spec};
+use super::{
+    ChatTool, arguments, failed,
+    patience::{PATIENT, until_it_answers},
+    spec,
+};
 use crate::{
     decide::fast_track::FastTrack,
     tell::{forge_text, render},
@@ -129,8 +133,8 @@ impl ChatTool for HandOverTool {
     type Input = Input;
 
     const NAME: &'static str = "HandOver";
-    // The checks may have to run.
-    const DEADLINE: Duration = Duration::from_secs(3600);
+    // The checks may have to run, and the forge may be away.
+    const DEADLINE: Duration = PATIENT;
 
     fn told() -> ToolSpec {
         let description = format!("{EVERYBODY} {BUILDER} {REVIEWER} Example: {ASK}");
@@ -338,11 +342,9 @@ async fn ready(
         // Until our own review is done.
         draft: true,
     };
-    let pr = agent
-        .forge
-        .create(&new, tool_context.cancel())
-        .await
-        .map_err(|error| failed("the pull request could not be opened", &error))?;
+    let create = || agent.forge.create(&new, tool_context.cancel());
+    let what = "the pull request could not be opened";
+    let pr = until_it_answers(context, tool_context, what, create).await?;
     pull_page::update(context, &pr, None, &text, tool_context.cancel()).await;
     pull_page::label(context, &pr, tool_context.cancel()).await;
     pull_news::opened(context, &worktree, &pr, &head, tool_context.cancel()).await;
@@ -418,10 +420,9 @@ async fn answer(
             key: format!("answer-{}", said.id),
         };
         let forge = &context.agent.forge;
-        let replied = forge.reply(*pr, &said.id, &comment, tool_context.cancel());
-        replied
-            .await
-            .map_err(|error| failed("a comment could not be answered", &error))?;
+        let reply = || forge.reply(*pr, &said.id, &comment, tool_context.cancel());
+        let what = "a comment could not be answered";
+        until_it_answers(context, tool_context, what, reply).await?;
     }
     Ok(())
 }
@@ -530,15 +531,17 @@ async fn publish(
         .commit_all(context.role(), title, &trailers, tool_context.cancel())
         .await
         .map_err(|error| failed("the change could not be committed", &error))?;
-    worktree
-        .push(tool_context.cancel())
-        .await
-        .map_err(|error| match error {
-            Error::BranchGone { branch } => ToolOutcome::error(format!(
-                "refused: somebody deleted `{branch}` on the remote, so it is not pushed again. Ask the person with AskUser: they can restore it there, or say that this is given up"
-            )),
-            error => failed("the branch could not be pushed", &error),
-        })
+    let push = || async {
+        match worktree.push(tool_context.cancel()).await {
+            Err(Error::BranchGone { branch }) => Ok(Err(branch)),
+            pushed => pushed.map(Ok),
+        }
+    };
+    let what = "the branch could not be pushed";
+    let pushed = until_it_answers(context, tool_context, what, push).await?;
+    pushed.map_err(|branch| ToolOutcome::error(format!(
+        "refused: somebody deleted `{branch}` on the remote, so it is not pushed again. Ask the person with AskUser: they can restore it there, or say that this is given up"
+    )))
 }
 
 /// Whoever writes in the worktree is the one who hands over what was written.

@@ -9,6 +9,7 @@ mod github;
 mod hand_over;
 mod look_around;
 mod memory;
+mod patience;
 mod propose_merge;
 mod propose_plan;
 mod read_thread;

@@ -1,6 +1,8 @@
 //! ProposeMerge: the Lead's look back and the merge card. The card binds the
 //! reviewed head; a new head voids it.
 
+use std::time::Duration;
+
 use butler_policy::Permit;
 use butler_protocol::{
     CallId, CommitSha, MergeSubject, PrNumber, Record, Remark, RequestId, Retrospective, Subject,
@@ -13,7 +15,11 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::{ChatTool, failed, spec};
+use super::{
+    ChatTool,
+    patience::{PATIENT, until_it_answers},
+    spec,
+};
 use crate::{
     AgentError,
     decide::{cards::NewCard, evidence},
@@ -42,6 +48,7 @@ impl ChatTool for ProposeMerge {
     type Input = Input;
 
     const NAME: &'static str = "ProposeMerge";
+    const DEADLINE: Duration = PATIENT;
 
     fn told() -> ToolSpec {
         spec::<Input>(
@@ -75,9 +82,11 @@ async fn propose(
             "refused: the Reviewer has not approved this head; decide with SendMessage or AskUser what should happen",
         );
     }
-    let view = match context.agent.forge.view(pr, tool_context.cancel()).await {
+    let read = || context.agent.forge.view(pr, tool_context.cancel());
+    let what = "the pull request could not be read";
+    let view = match until_it_answers(context, tool_context, what, read).await {
         Ok(view) => view,
-        Err(error) => return failed("the pull request could not be read", &error),
+        Err(refusal) => return refusal,
     };
     if view.head != verdict.head {
         return ToolOutcome::error(format!(

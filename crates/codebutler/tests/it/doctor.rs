@@ -113,6 +113,22 @@ fn commands_that_cannot_work_are_found_with_their_fix() {
     }
 }
 
+/// What the team's git does otherwise than the person's is said before somebody wonders.
+#[test]
+fn a_fork_and_signed_commits_are_spoken_of() {
+    let scratch = Scratch::new();
+    pushed(&scratch.root());
+    let plain = scratch.run(&["doctor", "--quick", "--json"]);
+    assert!(!plain.out.contains("\"signing\""), "{plain:?}");
+    let upstream = ["remote", "add", "upstream", "/nowhere/original.git"];
+    git(&scratch.root(), &upstream);
+    git(&scratch.root(), &["config", "commit.gpgsign", "true"]);
+    let run = scratch.run(&["doctor", "--quick", "--json"]);
+    assert_eq!(level(&run.out, "fork"), "warning");
+    assert_eq!(level(&run.out, "signing"), "warning");
+    assert!(run.out.contains("made and merged in `origin`"), "{run:?}");
+}
+
 /// Nobody would be answered: no model is chosen, it is misspelt, a page talks.
 #[test]
 fn models_that_would_not_answer_fail_and_those_nobody_chose_are_not_spoken_of() {

@@ -88,6 +88,9 @@ async fn a_comment_is_seen_to_and_answered_where_it_stands() {
     github.describe(1, &format!("Fixes #7.\n\n{body}"));
     let id = github.say_at(person("ana", "Greet ana, please."), "greeting.txt", 1);
     assert_eq!(id, 2, "the scenario knows it by this number");
+    let heard = |thread: &Value| says(thread, "commented on #1 at `greeting.txt:1`");
+    team.until(&root, "the comment", heard).await;
+    team.kill("coder");
     card(&team, &root, "One line for ana.").await;
     let body = github.body(1);
     assert!(
@@ -138,6 +141,9 @@ async fn red_checks_are_repaired_twice_and_then_a_person_is_asked() {
     card(&team, &root, "Repaired once.").await;
     let second = github.head(1);
     github.check_with_log(&second, "ci", "failure", "not ok 2 - greets too few\n");
+    let again = |thread: &Value| times(thread, "`ci` is red") == 2;
+    team.until(&root, "the second red", again).await;
+    team.kill("coder");
     card(&team, &root, "Repaired twice.").await;
     let third = github.head(1);
     assert_ne!(second, third);
@@ -339,10 +345,11 @@ fn programs(folder: &std::path::Path, name: &str) -> (std::path::PathBuf, std::p
     (folder.join(name), one.unwrap())
 }
 
-/// Nobody is logged in when a person presses Merge, and then `gh` is gone altogether; the
-/// Lead dies in both. One message each says so, and when `gh` is back it is merged, once.
+/// `gh` is gone when the Coder hands over; nobody is logged in when a person presses Merge,
+/// and then `gh` is gone once more. Whoever needs it dies in each. One message each says so,
+/// and when `gh` is back there is one pull request, and it is merged, once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_merge_outlives_a_logout_and_a_gh_that_is_gone() {
+async fn a_story_outlives_a_logout_and_a_gh_that_is_gone() {
     if no_gh() {
         eprintln!("SKIPPED: gh is not installed");
         return;
@@ -358,8 +365,19 @@ async fn a_merge_outlives_a_logout_and_a_gh_that_is_gone() {
     ];
     let (team, github) = Team::start_watched(STORY, &variables).await;
     let root = team.say("greet people").await;
+    team.until(&root, "the plan", |thread| says(thread, "As asked."))
+        .await;
+    std::fs::remove_file(&gh).unwrap();
     team.press(&root, "approve").await;
+    let told = |thread: &Value| times(thread, "I cannot go on for now") == 1;
+    let thread = team.until(&root, "that gh is gone", told).await;
+    assert!(says(&thread, "gh auth login"), "{:#?}", texts(&thread));
+    team.kill("coder");
+    assert_eq!(github.count("POST", "/pulls"), 0);
+    std::os::unix::fs::symlink(&real, &gh).unwrap();
+    // Nobody has to say anything: it goes on by itself.
     card(&team, &root, "One line.").await;
+    assert_eq!(github.count("POST", "/pulls"), 1);
     github.refuse_all(Some((401, "Bad credentials")));
     team.press(&root, "merge").await;
     let told = |thread: &Value| times(thread, "`gh` cannot be started or nobody is logged in") > 0;
@@ -375,6 +393,9 @@ async fn a_merge_outlives_a_logout_and_a_gh_that_is_gone() {
     let thread = team.until(&root, "the merge", ended).await;
     assert_eq!(github.count("PUT", "/pulls/1/merge"), 1);
     assert_eq!(times(&thread, "Merged #1 as"), 1, "{:#?}", texts(&thread));
+    assert_eq!(times(&thread, "I cannot go on for now"), 1);
+    let raw = thread["messages"].to_string();
+    assert!(!raw.contains("gh api"), "no command line is shown: {raw}");
 }
 
 /// The team looks once an hour here; a webhook that is signed has it look now. The body says

@@ -47,6 +47,7 @@ async fn the_buttons_under_why_go_with_a_press_and_with_words() {
         .until(&root, "the answer", |thread| says(thread, "blue then"))
         .await;
     assert!(says(&thread, "Rejected. Why?"));
+    assert_eq!(team.scratch.remote_branches(), ["main"], "given back");
     team.until(&root, "no buttons", |thread| {
         button(thread, "cb-why-wrong").is_none()
     })

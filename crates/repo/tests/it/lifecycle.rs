@@ -262,6 +262,35 @@ async fn removal_takes_worktree_and_branch_and_may_be_repeated() {
     assert_eq!(read(&back, "a.txt"), "a");
 }
 
+/// Nothing came of it: nothing of it stays, here or on the remote. Where something did, or
+/// somebody pushed there, the remote branch is left.
+#[tokio::test]
+async fn a_branch_is_given_back_whole_when_there_is_nothing_on_it() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let empty = repo.create(&thread(1), "x", &go()).await.unwrap();
+    scratch.push_to_main("meanwhile.txt", "meanwhile");
+    for _ in 0..2 {
+        repo.give_back(&thread(1), &go()).await.unwrap();
+        assert!(!empty.path.exists());
+        assert_eq!(scratch.remote_branches(), ["main"]);
+    }
+    let built = repo.create(&thread(2), "y", &go()).await.unwrap();
+    deliver(&built, "a.txt", "a").await;
+    let pushed = repo.create(&thread(3), "z", &go()).await.unwrap();
+    let there = Repo::open(scratch.clone_as("other").root()).await.unwrap();
+    let there = there.find(&thread(3)).await.unwrap().unwrap();
+    deliver(&there, "b.txt", "b").await;
+    for number in [2, 3] {
+        repo.give_back(&thread(number), &go()).await.unwrap();
+    }
+    let mut left = [built, pushed].map(|one| one.branch.to_string());
+    left.sort();
+    assert_eq!(scratch.remote_branches()[..2], left, "what is on them stays");
+    let again = repo.create(&thread(1), "x", &go()).await.unwrap();
+    assert!(again.path.exists());
+}
+
 #[tokio::test]
 async fn a_clone_without_a_remote_works_alone() {
     let scratch = ScratchRepo::new();

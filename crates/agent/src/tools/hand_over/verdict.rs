@@ -19,7 +19,7 @@ use crate::{
     decide::review::{self, Depth, FormChecks},
     tell::{change, forge_text, render},
     thread::context::ThreadContext,
-    tools::{failed, github::pull},
+    tools::{failed, github::pull, patience::until_it_answers},
     upkeep::overlap,
 };
 
@@ -395,8 +395,9 @@ async fn comment(
         key: format!("verdict-{}-{round}", context.thread.short()),
     };
     let forge = &context.agent.forge;
-    let posted = forge.comment(pr, &comment, tool_context.cancel()).await;
-    posted.map_err(|error| failed("the verdict could not be put on the pull request", &error))?;
+    let say = || forge.comment(pr, &comment, tool_context.cancel());
+    let what = "the verdict could not be put on the pull request";
+    until_it_answers(context, tool_context, what, say).await?;
     if let HandOver::Verdict { verdict, .. } = body {
         at_their_lines(context, pr, verdict, tool_context).await;
     }

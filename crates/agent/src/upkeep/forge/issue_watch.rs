@@ -53,7 +53,7 @@ pub(crate) async fn watch(
             Err(error) => {
                 failures += 1;
                 warn!(%error, "the issues could not be looked at");
-                pull_watch::after_failure(&error, failures, usual)
+                pull_watch::after_look(&error, failures, usual)
             }
         };
         // A forge that wants to be left alone is not asked because it says something.

@@ -14,7 +14,7 @@ use butler_protocol::{
     BranchName, Choice, Idem, MergeBlock, PrNumber, PullEvent, PullNews, PullSeen, PullStatus,
     Subject, ThreadId,
 };
-use butler_repo::{PullNow, block_of, knowledge_branch, news};
+use butler_repo::{Error, PullNow, block_of, knowledge_branch, news};
 use butler_turn::ThreadFold;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -24,7 +24,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::wake::{self, ForgeWake};
-use crate::{AgentError, agent::Agent, tell::thread_logs, upkeep::pull_page};
+use crate::{
+    AgentError,
+    agent::Agent,
+    tell::{forge_text, thread_logs},
+    upkeep::pull_page,
+};
 
 /// What somebody may do is asked again after this.
 const RIGHTS_HOLD: Duration = Duration::from_secs(60 * 60);
@@ -192,7 +197,7 @@ impl Watch {
     /// How long to leave the forge alone. People are told once, in one thread.
     async fn failed(&mut self, error: &AgentError, usual: Duration) -> Duration {
         self.failures += 1;
-        let pause = after_failure(error, self.failures, usual);
+        let pause = after_look(error, self.failures, usual);
         let AgentError::Repo(error) = error else {
             warn!(%error, "what to look at on the forge is not known");
             return pause;
@@ -226,7 +231,7 @@ impl Watch {
         let idem = Idem::new(format!("{short}-{}-forge-{block:?}-{hour}", agent.role()));
         let text = format!(
             "I cannot see what happens to our pull requests for now: {}. I look again by myself, and nothing that happens there meanwhile is lost.",
-            trouble(block)
+            forge_text::trouble(block)
         );
         let said = agent.poster.say(&newest.thread, idem, &text, Vec::new());
         if let Err(error) = said.await {
@@ -237,23 +242,20 @@ impl Watch {
 
 /// How long to leave the forge alone after so many failures in a row: as long as it says,
 /// else twice as long each time.
-pub(crate) fn after_failure(error: &AgentError, failures: u32, usual: Duration) -> Duration {
-    let doubled = usual.saturating_mul(1 << failures.min(8)).min(LONGEST);
-    let AgentError::Repo(error) = error else {
-        return doubled;
-    };
+pub(crate) fn after_failure(error: &Error, failures: u32, usual: Duration) -> Duration {
     let (_, wait) = block_of(error);
-    wait.map_or(doubled, |wait| wait.max(usual))
+    wait.map_or_else(|| doubled(failures, usual), |wait| wait.max(usual))
 }
 
-const fn trouble(block: MergeBlock) -> &'static str {
-    match block {
-        MergeBlock::RateLimited => "the forge takes no more requests from us for a while",
-        MergeBlock::LoggedOut => {
-            "`gh` cannot be started or nobody is logged in with it any more. Run `gh auth login` on the machine of the team"
-        }
-        MergeBlock::Forbidden => "the account that is logged in there may not read them",
-        _ => "the forge does not answer",
+fn doubled(failures: u32, usual: Duration) -> Duration {
+    usual.saturating_mul(1 << failures.min(8)).min(LONGEST)
+}
+
+/// The same for whatever went wrong in a look.
+pub(super) fn after_look(error: &AgentError, failures: u32, usual: Duration) -> Duration {
+    match error {
+        AgentError::Repo(error) => after_failure(error, failures, usual),
+        _ => doubled(failures, usual),
     }
 }
 
