@@ -150,7 +150,10 @@ pub(crate) async fn finish(
         growing::offer(context, order).await;
         let files = overlap::changed(context, merged, cancel).await;
         overlap::tell_others(context, &subject.pr.to_string(), &files, cancel).await;
-        // The last word: who writes after it speaks to whoever is there then.
+        // The last word: who writes after it speaks to whoever is there then, not to us.
+        if let Some(updates) = &context.poster.updates {
+            updates.rest().await;
+        }
         tell_cost(context, order, &kept, cancel).await?;
     }
     context.agent.merged.notify_one();

@@ -78,6 +78,15 @@ impl HubUpdates {
 pub(crate) struct Behind(mpsc::WeakSender<HubUpdate>);
 
 impl Behind {
+    /// Says that the role is done here, before its last word: who answers that word does
+    /// not speak to somebody who is about to leave.
+    pub(crate) async fn rest(&self) {
+        if let Some(sender) = self.0.upgrade() {
+            let idle = HubUpdate::Activity(ActivityState::Idle, None);
+            let _ = sender.send(idle).await;
+        }
+    }
+
     /// Until everything that was added before is told, or could not be.
     pub(crate) async fn told(&self) {
         let Some(sender) = self.0.upgrade() else {
