@@ -67,6 +67,15 @@ pub(crate) const PARTS: &[Part] = &[
         install: &[&["sh", "crates/hub/tests/browser/setup.sh", "{parts}/browser"]],
     },
     Part {
+        name: "espeak-ng, which speaks the recordings",
+        needed_by: &["crates/codebutler/tests/it/attached.rs"],
+        found: &["espeak-ng", "--version"],
+        install: &[
+            &["apt-get", "update", "--quiet"],
+            &["apt-get", "install", "--yes", "--quiet", "espeak-ng"],
+        ],
+    },
+    Part {
         name: "Go",
         needed_by: &[
             "crates/sandbox/tests/it/builds.rs",

@@ -10,6 +10,7 @@ pub(crate) mod blocks;
 pub(crate) mod chat;
 mod conversations;
 pub(crate) mod files;
+mod own_files;
 mod pins;
 mod reactions;
 mod views;
@@ -124,6 +125,9 @@ async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value
         return refuse(Refusal::NotAuthed);
     };
     let identity = app.identify(&token).await?;
+    if let Some(Identity::Person(person)) = identity {
+        return own_files::answer(&app, person, method, &args, &headers).await;
+    }
     let call = |agent: Agent| Call {
         app: Arc::clone(&app),
         agent,

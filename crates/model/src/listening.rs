@@ -1,8 +1,6 @@
 //! Recordings to text, at the transcription endpoint beside chat. It is asked once: a
 //! silent repeat is paid twice.
 
-use std::time::Duration;
-
 use butler_protocol::{TokenUsage, Usd};
 use reqwest::multipart::{Form, Part};
 use serde_json::Value;
@@ -13,16 +11,14 @@ use crate::{ErrorClass, ModelClient, ModelError, Trouble, catalog};
 /// Endpoints take no more.
 const LARGEST: usize = 25 << 20;
 
-/// A long note takes its time.
-const PATIENCE: Duration = Duration::from_secs(180);
-
 /// A recording that somebody spoke.
 #[derive(Debug, Clone, Copy)]
 pub struct Recording<'a> {
     /// Who writes it down.
     pub model: &'a str,
-    /// Its file name; the ending says what it is.
-    pub name: &'a str,
+    /// How names of such files end. Endpoints go by that, and are told nothing else of
+    /// the name that somebody gave it.
+    pub ending: &'a str,
     /// The file.
     pub bytes: &'a [u8],
 }
@@ -56,15 +52,16 @@ impl ModelClient {
             return Err(rejected("it takes recordings up to 25 MB".to_owned()));
         }
         let file = Part::bytes(recording.bytes.to_vec())
-            .file_name(recording.name.to_owned())
-            .mime_str(media_type(recording.name))
+            .file_name(format!("note.{}", recording.ending))
+            .mime_str(media_type(recording.ending))
             .map_err(|error| rejected(error.to_string()))?;
         let form = Form::new()
             .part("file", file)
             .text("model", model.to_owned())
             .text("response_format", "json");
         let url = self.config().endpoint.url("audio/transcriptions");
-        let request = self.http().post(url).multipart(form).timeout(PATIENCE);
+        let patience = self.config().first_byte;
+        let request = self.http().post(url).multipart(form).timeout(patience);
         let asking = catalog::answer(request, self.config(), model);
         let answer = tokio::select! {
             () = cancel.cancelled() => return Err(ModelError::Cancelled { spent: Usd::ZERO }),
@@ -92,12 +89,11 @@ fn read(answer: &Value) -> Option<Transcript> {
 }
 
 /// Endpoints go by the ending; the type is a courtesy.
-fn media_type(name: &str) -> &'static str {
-    let ending = name.rsplit_once('.').map_or("", |(_, end)| end);
-    match ending.to_ascii_lowercase().as_str() {
+fn media_type(ending: &str) -> &'static str {
+    match ending {
         "wav" => "audio/wav",
-        "mp3" | "mpeg" | "mpga" => "audio/mpeg",
-        "m4a" | "mp4" => "audio/mp4",
+        "mp3" => "audio/mpeg",
+        "m4a" => "audio/mp4",
         "ogg" => "audio/ogg",
         "flac" => "audio/flac",
         "webm" => "audio/webm",

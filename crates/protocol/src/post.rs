@@ -27,6 +27,8 @@ pub struct PostTag {
     pub card: Option<CardTag>,
     /// Set when the post opens the thread of an item.
     pub item: Option<ItemTag>,
+    /// Set when the post says what was said in a recording: the id of its file.
+    pub recording: Option<String>,
 }
 
 /// The pointer to a hand-over's body.
@@ -73,6 +75,7 @@ impl PostTag {
             hand_over: None,
             card: None,
             item: None,
+            recording: None,
         }
     }
 
@@ -106,6 +109,9 @@ impl PostTag {
         if let Some(item) = &self.item {
             payload.insert("run".into(), json!(item.run));
             payload.insert("item".into(), json!(item.number));
+        }
+        if let Some(file) = &self.recording {
+            payload.insert("recording".into(), json!(file));
         }
         json!({"event_type": POST_EVENT_TYPE, "event_payload": payload})
     }
@@ -167,6 +173,10 @@ impl PostTag {
             hand_over,
             card,
             item,
+            recording: payload
+                .get("recording")
+                .map(|_| read(payload, "recording"))
+                .transpose()?,
         }))
     }
 }
@@ -207,6 +217,7 @@ mod tests {
                 run: RequestId::new("r2"),
                 number: 3,
             }),
+            recording: Some("F1".to_owned()),
         };
         let metadata = tag.to_metadata();
         assert_eq!(PostTag::from_metadata(&metadata), Ok(Some(tag)));

@@ -11,7 +11,7 @@ use axum::{
     routing::post,
 };
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
 /// What endpoints take by their documentation.
 const LARGEST: usize = 25 << 20;
@@ -30,6 +30,8 @@ struct Inside {
     says: String,
     usage: Value,
     refusal: Option<(u16, Value)>,
+    /// Whether it takes its time.
+    slow: watch::Sender<bool>,
     asked: Vec<(String, usize)>,
 }
 
@@ -46,6 +48,7 @@ impl MediaStandIn {
             says: says.to_owned(),
             usage: json!({"type": "duration", "seconds": 60.0}),
             refusal: None,
+            slow: watch::Sender::new(false),
             asked: Vec::new(),
         }));
         let router = Router::new()
@@ -76,6 +79,16 @@ impl MediaStandIn {
     /// How the next answers are billed: `usage` as the endpoint sends it.
     pub fn bill(&self, usage: Value) {
         lock(&self.shared).usage = usage;
+    }
+
+    /// What it hears in the next recordings.
+    pub fn says(&self, words: &str) {
+        words.clone_into(&mut lock(&self.shared).says);
+    }
+
+    /// Whether the next answers wait until this is said to be over.
+    pub fn slow(&self, slow: bool) {
+        lock(&self.shared).slow.send_replace(slow);
     }
 
     /// The next answers are this error.
@@ -151,8 +164,15 @@ async fn transcribe(
     if model.is_empty() || format != "json" {
         return no(400, "model and response_format json are needed");
     }
-    let mut inside = lock(&shared);
-    inside.asked.push((model, size));
+    let mut slow = {
+        let mut inside = lock(&shared);
+        inside.asked.push((model, size));
+        inside.slow.subscribe()
+    };
+    if slow.wait_for(|slow| !slow).await.is_err() {
+        return no(503, "gone");
+    }
+    let inside = lock(&shared);
     if let Some((status, body)) = &inside.refusal {
         return (code(*status), Json(body.clone())).into_response();
     }

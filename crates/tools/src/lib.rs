@@ -37,7 +37,7 @@ pub use call::executor::Executor;
 pub use call::registry::Registry;
 pub use call::schema::flat as flat_schema;
 pub use content::clip::plain;
-pub use content::kind::{is_recording, kind_of};
+pub use content::kind::{kind_of, recording_ending};
 pub use content::outside::fenced;
 pub use context::{DiffMaker, Eyes, ReadyGate, ToolContext, TreeHasher, Watcher};
 pub use outside::{OutsideServer, OutsideTools, ServerPlace};

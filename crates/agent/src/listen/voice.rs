@@ -5,32 +5,25 @@
 //! The loop goes on meanwhile: the hub holds back the rest of the thread until the
 //! message is acknowledged, and delivers it again if this process dies.
 
+mod note;
+
 use std::{collections::HashSet, sync::Arc};
 
-use butler_model::{ModelClient, Recording, Transcript};
 use butler_policy::Duty;
-use butler_protocol::{
-    EventId, Idem, Record, Reservation, ReserveId, Settlement, Stamp, StampKind, ThreadId,
-    TokenUsage, Usd, UserId,
-};
+use butler_protocol::{EventId, Record, Stamp, StampKind, ThreadId, UserId};
 use butler_slack::{Envelope, Event, File, Message, mrkdwn};
-use butler_tools::is_recording;
 use butler_turn::route::{Addressed, Ear, addressed};
-use serde::{Deserialize, Serialize};
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use self::note::Note;
 use crate::{
-    AgentError, Transcription,
+    AgentError,
     agent::Agent,
     listen::{draft, intake},
     tell::joining,
-    thread::{side_call::set_aside, worker::attached},
 };
-
-const NOT_SET_UP: &str = "I cannot listen to voice notes here: no model is set up for that \
-    (`models.transcription` in `.codebutler/config.json`). Please write it.";
 
 /// A message whose recordings were listened to, and what that cost.
 pub(crate) struct Listened {
@@ -155,9 +148,15 @@ async fn listen(
         .iter()
         .filter(|one| may_be_recording(one))
     {
-        if let Some(said) = written_down(agent, thread, user, file, life).await? {
-            words.push(said.text);
-            paid.push(said.paid);
+        let note = Note {
+            agent,
+            thread,
+            user,
+            file,
+        };
+        if let Some((said, cost)) = note.written_down(life).await? {
+            words.push(said);
+            paid.extend(cost);
         }
     }
     Ok((words.join("\n"), paid))
@@ -193,132 +192,4 @@ async fn concerns(
         Addressed::No => Duty::Front.is_of(agent.role()) && collects(),
         Addressed::Command(_) => false,
     })
-}
-
-/// What was said in one recording; kept with the thread's files, so that it is paid once.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Said {
-    text: String,
-    paid: Record,
-}
-
-async fn written_down(
-    agent: &Agent,
-    thread: &ThreadId,
-    user: &UserId,
-    file: &File,
-    life: &CancellationToken,
-) -> Result<Option<Said>, AgentError> {
-    let folder = attached::folder_of(agent, &thread.short());
-    let name = format!("{}.json", file.id);
-    let kept = tokio::fs::read(folder.path("heard", &name)).await;
-    if let Some(said) = kept
-        .ok()
-        .and_then(|kept| serde_json::from_slice(&kept).ok())
-    {
-        return Ok(Some(said));
-    }
-    let bytes = match agent.poster.web.file(&file.id).await {
-        Ok(bytes) => bytes,
-        // Gone or too large: the role is told of the file itself.
-        Err(error) if error.refusal().is_some() && !error.is_unclear() => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    if !is_recording(&bytes) {
-        return Ok(None);
-    }
-    let rules = agent.rules();
-    let Some(with) = &rules.models.transcription else {
-        let key = format!("{}-no-voice-{user}", agent.role());
-        agent
-            .poster
-            .say(thread, Idem::new(key), NOT_SET_UP, Vec::new())
-            .await?;
-        return Ok(None);
-    };
-    let id = ReserveId::new(format!(
-        "{}-{}-heard-{}",
-        thread.short(),
-        agent.role(),
-        file.id
-    ));
-    let key = Idem::new(id.to_string());
-    let worst = Reservation {
-        id: id.clone(),
-        thread: thread.clone(),
-        person: Some(user.clone()),
-        amount: with.worst_case(bytes.len()),
-        heard: None,
-    };
-    if let Err(reason) = set_aside(&agent.poster, &worst).await? {
-        let text = format!("I did not listen to `{}`: {reason}.", file.name);
-        agent.poster.say(thread, key, &text, Vec::new()).await?;
-        return Ok(None);
-    }
-    let recording = Recording {
-        model: &with.model,
-        name: &file.name,
-        bytes: &bytes,
-    };
-    let asked = match ModelClient::new(with.client.clone()) {
-        Ok(client) => client.transcribe(recording, life).await,
-        Err(error) => Err(error),
-    };
-    let (said, cost, usage) = match asked {
-        Ok(said) => {
-            let cost = cost(&said, with);
-            (Ok(said.text), cost, said.usage)
-        }
-        Err(error) => (Err(error.to_string()), Usd::ZERO, TokenUsage::default()),
-    };
-    let paid = Record::Settled {
-        reserve: id.clone(),
-        cost,
-        usage,
-        model: with.model.clone(),
-    };
-    let said = said.map(|text| Said { text, paid });
-    if let Ok(said) = &said {
-        let kept = serde_json::to_vec(said).unwrap_or_default();
-        let keeping = move || folder.keep("heard", &name, &kept);
-        if let Ok(Err(error)) = tokio::task::spawn_blocking(keeping).await {
-            warn!(%error, "what was said could not be kept; it is paid again next time");
-        }
-    }
-    let model = with.model.clone();
-    let settlement = Settlement {
-        id,
-        cost,
-        usage,
-        model,
-    };
-    agent.poster.control.settle(&settlement).await?;
-    let text = match &said {
-        Ok(said) => {
-            let quoted = said.text.replace('\n', "\n> ");
-            format!(
-                "Heard:\n> {quoted}\n\n_written down by `{}`, {cost}_",
-                with.model
-            )
-        }
-        Err(error) => format!("I could not listen to `{}`: {error}", file.name),
-    };
-    agent.poster.say(thread, key, &text, Vec::new()).await?;
-    Ok(said.ok())
-}
-
-/// What the endpoint says it charged, else by length, else by tokens.
-fn cost(said: &Transcript, with: &Transcription) -> Usd {
-    let counted = said.usage != TokenUsage::default();
-    match (said.billed, said.seconds) {
-        (Some(billed), _) => billed,
-        (None, Some(seconds)) => with.for_seconds(seconds),
-        (None, None) if counted => {
-            let upper = &with.client.upper_price;
-            with.client
-                .prices
-                .cost(&with.model, &said.usage, None, upper)
-        }
-        (None, None) => Usd::ZERO,
-    }
 }

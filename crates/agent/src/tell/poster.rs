@@ -43,6 +43,20 @@ impl Poster {
             .await
     }
 
+    /// Says what was said in a recording, whose file it names.
+    pub(crate) async fn say_heard(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        markdown: &str,
+        file: &str,
+    ) -> Result<Posted, SlackError> {
+        let mut tag = PostTag::message(idem, Vec::new());
+        tag.recording = Some(file.to_owned());
+        self.post(thread, mrkdwn::from_markdown(markdown), None, tag)
+            .await
+    }
+
     /// Says something in the thread that notifies these people. The mention is ours;
     /// in Markdown it would be escaped, as whatever a model writes must be.
     pub(crate) async fn ask_people(

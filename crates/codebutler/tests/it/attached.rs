@@ -1,11 +1,21 @@
-//! What people attach reaches the role that they speak to: on the page, in Slack, and as a
-//! file of its own when it was pasted. Files that mean harm stay files.
+//! What people attach reaches the role that they speak to: on the page, by Slack's SDK, in
+//! Slack, and as a file of its own when it was pasted. Files that mean harm stay files.
+//! Recordings are spoken by espeak-ng.
 
-use std::{fmt::Write as _, os::unix::fs::PermissionsExt};
+use std::{
+    fmt::Write as _,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 use serde_json::Value;
 
-use crate::team::{Team, says};
+use crate::{
+    browser,
+    team::{Team, says},
+};
 
 /// Files of every kind, and files that mean harm.
 const KINDS: &str = include_str!("scenarios/attached_kinds.yaml");
@@ -48,8 +58,8 @@ async fn attached_files_are_read_and_pasted_logs_become_files() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_of_file_comes_from_the_page_and_harmful_ones_stay_files() {
+    let Some(files) = kinds() else { return };
     let team = Team::start(KINDS).await;
-    let files = kinds();
     let words = "what is in all of these?";
     let (status, answer) = team.say_with_files("", words, &borrowed(&files)).await;
     assert_eq!(status, 200, "{answer}");
@@ -58,9 +68,13 @@ async fn every_kind_of_file_comes_from_the_page_and_harmful_ones_stay_files() {
         .until(root, "the answer", |thread| says(thread, "I have read all"))
         .await;
     assert_served_as_files(&team, &thread, &files).await;
-    assert!(attached_as_sent(&team, &files));
+    assert_attached_as_sent(&team, &files);
 
-    // What is too large is refused with a name; the thread stays as it was.
+    // What is too large is refused with a name and kept nowhere, not even on the way; the
+    // thread stays as it was.
+    let hub = team.pid("hub").unwrap();
+    fs::write(format!("/proc/{hub}/clear_refs"), "5").unwrap();
+    let before = memory(hub, "VmRSS:");
     let huge = vec![b'x'; 100 << 20];
     let (status, answer) = team
         .say_with_files(root, "and this?", &[("huge.log", &huge)])
@@ -69,15 +83,85 @@ async fn every_kind_of_file_comes_from_the_page_and_harmful_ones_stay_files() {
         (status, answer["error"].as_str()),
         (413, Some("file_upload_size_restricted"))
     );
+    let peak = memory(hub, "VmHWM:");
+    assert!(
+        peak < before + 16 * 1024,
+        "the hub grew from {before} to {peak} KB while 100 MB went by"
+    );
     let after = team.thread(root).await.unwrap();
     assert!(!says(&after, "and this?"), "{after}");
 }
 
+/// A figure of a process, in KB.
+fn memory(pid: i32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let figure = line.unwrap().trim().trim_end_matches(" kB");
+    figure.parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_files_come_by_clicks_in_a_browser() {
+    let Some(files) = kinds() else { return };
+    if browser::driver().is_none() {
+        return;
+    }
+    let team = Team::start(KINDS).await;
+    let (_folder, paths) = on_disk(&files);
+    let link = team.command().arg("link").output().unwrap();
+    let link = String::from_utf8(link.stdout).unwrap();
+    let variables = [
+        ("WORDS", "what is in all of these?"),
+        ("ANSWER", "I have read all of them."),
+        ("FILES", &*serde_json::to_string(&paths).unwrap()),
+    ];
+    tokio::task::block_in_place(|| browser::play("brings.mjs", link.trim(), &variables));
+    assert_attached_as_sent(&team, &files);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_files_come_by_slacks_own_sdk() {
+    let (Some(files), Some(sdk)) = (kinds(), sdk()) else {
+        return;
+    };
+    let team = Team::start(KINDS).await;
+    let (_folder, paths) = on_disk(&files);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../hub/tests/sdk/upload.py");
+    let mut python = Command::new(sdk.join("venv/bin/python"));
+    python
+        .arg(script)
+        .env("HUB", &team.hub)
+        .env("CHANNEL", &team.channel)
+        .env("PERSON_TOKEN", team.token())
+        .env("WORDS", "what is in all of these?")
+        .env("FILES", serde_json::to_string(&paths).unwrap())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("NO_PROXY", "127.0.0.1")
+        .env("no_proxy", "127.0.0.1")
+        .stdin(Stdio::null());
+    let output = tokio::task::block_in_place(|| python.output().unwrap());
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("ok"), "{said}{wrong}");
+    let messages = team.channel_messages().await;
+    let asked = messages
+        .iter()
+        .find(|one| one["text"] == "what is in all of these?");
+    let root = asked.unwrap()["ts"].as_str().unwrap().to_owned();
+    let thread = team
+        .until(&root, "the answer", |thread| {
+            says(thread, "I have read all")
+        })
+        .await;
+    assert_served_as_files(&team, &thread, &files).await;
+    assert_attached_as_sent(&team, &files);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_files_come_from_slack() {
+    let Some(mut files) = kinds() else { return };
     let team = Team::start_on_slack(KINDS).await;
     let (slack, ana) = team.slack_and_ana();
-    let mut files = kinds();
     files.push(("huge.log", vec![b'x'; 100 << 20]));
     let words = "what is in all of these?";
     let root = slack.share_all(ana, &team.channel, words, &borrowed(&files));
@@ -88,7 +172,7 @@ async fn the_same_files_come_from_slack() {
         .await;
     let (huge, kept) = files.split_last().unwrap();
     assert_served_as_files(&team, &thread, kept).await;
-    assert!(attached_as_sent(&team, kept));
+    assert_attached_as_sent(&team, kept);
     assert!(
         team.log(&root, "pm")
             .contains("`huge.log` could not be brought here: That file is"),
@@ -97,23 +181,62 @@ async fn the_same_files_come_from_slack() {
     );
 }
 
+/// Where Slack's SDKs are. Without them the test is skipped at home, and fails where
+/// everything must be tried.
+fn sdk() -> Option<PathBuf> {
+    let dir = std::env::var_os("CODEBUTLER_SDK_DIR").map(PathBuf::from);
+    dir.or_else(|| skipped("Slack's SDKs (CODEBUTLER_SDK_DIR)"))
+}
+
+/// A recording in which these words are spoken, by a real synthesiser.
+pub(crate) fn spoken(words: &str) -> Option<Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("spoken.wav");
+    let mut espeak = Command::new("espeak-ng");
+    match espeak.arg("-w").arg(&file).arg(words).status() {
+        Ok(status) => assert!(status.success(), "{status}"),
+        Err(_) => return skipped("espeak-ng"),
+    }
+    Some(fs::read(file).unwrap())
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test must say so")]
+fn skipped<T>(missing: &str) -> Option<T> {
+    let ci = std::env::var("CI").as_deref() == Ok("true");
+    assert!(!ci, "{missing} is missing; `cargo xtask setup` installs it");
+    eprintln!("SKIPPED: no {missing}; `cargo xtask setup` installs it");
+    None
+}
+
+/// A name that says it is a picture, to whoever reads it from left to right.
+const TURNED: &str = "in\u{202e}gpj.sh";
+
 /// A picture, a document, a log of 20 MB, a recording; then a picture that is a program of
-/// a page, an archive that grows a thousandfold, and a page that calls itself a picture.
-fn kinds() -> Vec<(&'static str, Vec<u8>)> {
+/// a page, an archive that grows a thousandfold, a document that does, a page and a program
+/// that call themselves pictures, and a name that hides its end.
+fn kinds() -> Option<Vec<(&'static str, Vec<u8>)>> {
+    // Real logs are long, and a message brings 32 MB.
     let line = "10:00:00 nothing special happened in this second of the night\n";
     let mut log = line.repeat((20 << 20) / line.len());
     log.push_str("10:00:01 ERROR: out of paper\n");
     let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert('svg ran')</script></svg>";
     let page = "<html><script>alert('page ran')</script></html>";
-    vec![
+    let mut program = b"\x7fELF\x02\x01\x01".to_vec();
+    program.resize(256, 0);
+    let words = "BT /F1 24 Tf 72 700 Td (Press the green button) Tj ET";
+    let bomb = deflated(&vec![b' '; 48 << 20]);
+    Some(vec![
         ("shot.png", PIXEL.to_vec()),
-        ("manual.pdf", document("Press the green button")),
+        ("manual.pdf", document("", words.as_bytes())),
         ("night.log", log.into_bytes()),
-        ("note.wav", recording()),
+        ("note.wav", spoken("Please add a flag for lists.")?),
         ("logo.svg", svg.into()),
         ("bomb.zip", archive_of_zeros(64 << 20)),
+        ("bomb.pdf", document("/Filter /FlateDecode", &bomb)),
         ("cat.png", page.into()),
-    ]
+        ("dog.png", program),
+        (TURNED, b"#!/bin/sh\nrm -rf ~\n".to_vec()),
+    ])
 }
 
 fn borrowed<'a>(files: &'a [(&'a str, Vec<u8>)]) -> Vec<(&'a str, &'a [u8])> {
@@ -123,89 +246,115 @@ fn borrowed<'a>(files: &'a [(&'a str, Vec<u8>)]) -> Vec<(&'a str, &'a [u8])> {
         .collect()
 }
 
+/// The files in a folder, and where each is.
+fn on_disk(files: &[(&str, Vec<u8>)]) -> (tempfile::TempDir, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = files.iter().map(|(name, bytes)| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    });
+    let paths = paths.collect();
+    (folder, paths)
+}
+
+/// A name as people and roles see it.
+fn seen_as(name: &str) -> String {
+    name.replace('\u{202e}', r"\u{202e}")
+}
+
 /// What a browser gets runs nothing, and is what was sent.
 async fn assert_served_as_files(team: &Team, thread: &Value, files: &[(&str, Vec<u8>)]) {
     let listed = thread["messages"][0]["files"].as_array().unwrap();
     for (name, bytes) in files {
-        let file = listed.iter().find(|file| file["name"] == *name).unwrap();
+        let file = listed.iter().find(|file| file["name"] == seen_as(name));
+        let file = file.unwrap_or_else(|| panic!("{name} is not among {listed:?}"));
         let answer = team.file(file["id"].as_str().unwrap()).await;
         let header = |name: &str| {
             let value = answer.headers().get(name);
             value.map_or("", |value| value.to_str().unwrap()).to_owned()
         };
         assert_eq!(header("x-content-type-options"), "nosniff", "{name}");
-        assert_eq!(
-            header("content-security-policy"),
-            "default-src 'none'; sandbox",
-            "{name}"
-        );
-        let shown = ["shot.png", "note.wav", "cat.png"].contains(name);
+        let document = name.ends_with(".pdf");
+        let policy = header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'"), "{name}: {policy}");
+        assert_eq!(policy.ends_with("sandbox"), !document, "{name}: {policy}");
+        assert!(!policy.contains("script"), "{name}: {policy}");
+        let shown = document || ["shot.png", "note.wav"].contains(name);
         assert_eq!(
             header("content-disposition").starts_with("inline"),
             shown,
             "{name}"
         );
-        assert!(!header("content-type").contains("html"), "{name}");
+        let kind = header("content-type");
+        assert!(!kind.contains("html"), "{name}: {kind}");
+        assert_eq!(kind.starts_with("image/png"), *name == "shot.png", "{name}");
         assert_eq!(answer.bytes().await.unwrap(), bytes, "{name}");
     }
     let root = thread["messages"][0]["ts"].as_str().unwrap();
     let page = team.page(&format!("c/{}/{root}", team.channel)).await;
     assert!(page.contains("manual.pdf") && page.contains("<audio"));
     assert!(
-        !page.contains("<script>alert"),
-        "a file's script is in the page"
+        !page.contains("<script>alert") && !page.contains('\u{202e}'),
+        "a file's script or a mark of direction is in the page"
     );
 }
 
-/// Whether the thread's folder has exactly these bytes, and nothing unpacked.
-fn attached_as_sent(team: &Team, files: &[(&str, Vec<u8>)]) -> bool {
+/// The thread's folder has exactly these bytes, nothing unpacked, and no two roles' copies.
+fn assert_attached_as_sent(team: &Team, files: &[(&str, Vec<u8>)]) {
     let folder = team.scratch.root().join(".codebutler/attached");
-    let threads = std::fs::read_dir(&folder).unwrap().flatten();
-    let kept: Vec<_> = threads
+    let threads = fs::read_dir(&folder).unwrap().flatten();
+    let kept: Vec<PathBuf> = threads
         .filter(|thread| thread.path().is_dir())
-        .flat_map(|thread| std::fs::read_dir(thread.path()).unwrap().flatten())
+        .flat_map(|thread| fs::read_dir(thread.path()).unwrap().flatten())
+        .map(|file| file.path())
         .collect();
-    kept.len() == files.len()
-        && files.iter().all(|(name, bytes)| {
-            let same = |path| std::fs::read(path).unwrap() == *bytes;
-            kept.iter().any(|one| {
-                let ours = one
-                    .file_name()
-                    .to_string_lossy()
-                    .ends_with(&format!("-{name}"));
-                ours && same(one.path())
-            })
-        })
+    assert_eq!(kept.len(), files.len(), "{kept:?}");
+    for (name, bytes) in files {
+        let plain = seen_as(name).replace(['\\', '{', '}'], "_");
+        let ours = |path: &&PathBuf| path.to_string_lossy().ends_with(&format!("-{plain}"));
+        let path = kept.iter().find(ours);
+        let path = path.unwrap_or_else(|| panic!("{name} is not among {kept:?}"));
+        assert!(fs::read(path).unwrap() == *bytes, "{name} is another file");
+        let mode = fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o400, "{name}");
+    }
 }
 
-/// A document of one page.
-fn document(words: &str) -> Vec<u8> {
-    let content = format!("BT /F1 24 Tf 72 700 Td ({words}) Tj ET");
+/// A document of one page with this content.
+fn document(packed: &str, content: &[u8]) -> Vec<u8> {
+    let head = |length| format!("<< /Length {length} {packed} >>\nstream\n");
+    let stream = [head(content.len()).as_bytes(), content, b"\nendstream"].concat();
     let objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
-        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R \
+        b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(),
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_vec(),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R \
          /Resources << /Font << /F1 5 0 R >> >> >>"
-            .to_owned(),
-        format!(
-            "<< /Length {} >>\nstream\n{content}\nendstream",
-            content.len()
-        ),
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>".to_owned(),
+            .to_vec(),
+        stream,
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>".to_vec(),
     ];
-    let mut made = "%PDF-1.4\n".to_owned();
+    let mut made = b"%PDF-1.4\n".to_vec();
     let mut places = String::new();
     for (index, object) in objects.iter().enumerate() {
         let _ = writeln!(places, "{:010} 00000 n ", made.len());
-        let _ = write!(made, "{} 0 obj\n{object}\nendobj\n", index + 1);
+        made.extend(format!("{} 0 obj\n", index + 1).bytes());
+        made.extend([object, &b"\nendobj\n"[..]].concat());
     }
-    let at = made.len();
-    let _ = write!(
-        made,
+    let end = format!(
         "xref\n0 6\n0000000000 65535 f \n{places}trailer\n<< /Size 6 /Root 1 0 R >>\n\
-         startxref\n{at}\n%%EOF\n"
+         startxref\n{}\n%%EOF\n",
+        made.len()
     );
-    made.into_bytes()
+    made.extend(end.bytes());
+    made
+}
+
+/// As archives and documents pack it.
+fn deflated(bytes: &[u8]) -> Vec<u8> {
+    let mut packing = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packing, bytes).unwrap();
+    packing.finish().unwrap()
 }
 
 /// A second of a tone, 8 kHz, one channel of bytes.

@@ -277,8 +277,20 @@ impl Team {
         slack: Option<(SlackStandIn, String)>,
         configure: impl FnOnce(&mut Value) + Send,
     ) -> Self {
+        Self::start_listening_in(scenario, media, slack, configure, &[]).await
+    }
+
+    /// The same, with variables for every process.
+    pub(crate) async fn start_listening_in(
+        scenario: &str,
+        media: &MediaStandIn,
+        slack: Option<(SlackStandIn, String)>,
+        configure: impl FnOnce(&mut Value) + Send,
+        variables: &[(&str, String)],
+    ) -> Self {
         let mut stage = Stage::new(scenario);
         stage.slack = slack;
+        stage.variables = owned(variables);
         stage.configure = Box::new(|config| {
             config["models"]["transcription"] =
                 json!({"model": "whisper", "dollarsPerMinute": 0.006});
@@ -371,6 +383,11 @@ impl Team {
     /// A person of this team who can live with a hub that dies.
     pub(crate) fn person(&self) -> Person {
         Person::new(&self.hub, &self.channel, &self.token)
+    }
+
+    /// What the person shows to the hub.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
     }
 
     /// Slack, where it is behind the hub.

@@ -25,6 +25,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("palette.js", JS, include_str!("assets/palette.js")),
     ("permalink.js", JS, include_str!("assets/permalink.js")),
     ("work.js", JS, include_str!("assets/work.js")),
+    ("zoom.js", JS, include_str!("assets/zoom.js")),
+    ("chosen.js", JS, include_str!("assets/chosen.js")),
     ("work.css", CSS, include_str!("assets/work.css")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
     (

@@ -3,6 +3,8 @@
 use butler_protocol::{ChannelId, MessageTs};
 use maud::{Markup, html};
 
+use crate::{person_api::message_form::TYPED, workspace::files::SIZE_LIMIT};
+
 /// A form that works without script; the script adds progress and previews.
 /// With Slack behind the hub people write there, and are shown the way.
 pub(super) fn composer(
@@ -20,12 +22,12 @@ pub(super) fn composer(
     };
     html! {
         form.composer method="post" action={ "/c/" (channel) "/say" } enctype="multipart/form-data"
-            data-stays[root.is_some()]
+            data-stays[root.is_some()] data-most=(SIZE_LIMIT) data-typed=(TYPED)
         {
             label.hidden for="text" { (label) }
             ul.chosen aria-label="Files to send" hidden {}
-            progress max="100" value="0" aria-label="Upload" hidden {}
-            textarea #text name="text" rows="1" placeholder=(label) maxlength="40000" {}
+            p.sending hidden { progress max="100" value="0" aria-label="Upload" {} output {} }
+            textarea #text name="text" rows="1" placeholder=(label) {}
             @if let Some(root) = root { input type="hidden" name="thread_ts" value=(root); }
             div.tools {
                 label.attach {

@@ -191,6 +191,7 @@ pub(super) async fn stop(
         thread: Some(root.clone()),
         text: "stop".to_owned(),
         uploads: Vec::new(),
+        brought: Vec::new(),
         only_words: false,
         base: String::new(),
     };

@@ -1,13 +1,13 @@
 //! Gathers what the pages show: one look into the store per page.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use butler_protocol::{ChannelId, ThreadId};
+use butler_protocol::{ChannelId, PostTag, ThreadId};
 use serde_json::Value;
 
 use super::{apps, layout::Around};
 use crate::page::{
-    render::text::Names,
+    render::{attached::FileTexts, text::Names},
     view::{
         channel::ChannelView,
         thread::{PAGE, ThreadPage},
@@ -126,7 +126,7 @@ pub(super) async fn channel(
             messages.extend(ephemeral::of(db, &id, None, &reader.person.id)?);
             Ok(ChannelView {
                 names: reader.names(db)?,
-                snippets: snippets(db, &messages)?,
+                files: file_texts(db, &messages)?,
                 around: reader.around(db, Some(&channel.repo))?,
                 messages,
                 channel,
@@ -183,7 +183,7 @@ pub(super) async fn thread(
                     .map(|card| card.asked.request)
                     .collect(),
                 names: reader.names(db)?,
-                snippets: snippets(db, &view.messages)?,
+                files: file_texts(db, &view.messages)?,
                 around: reader.around(db, Some(&channel.repo))?,
                 channel,
                 view,
@@ -194,16 +194,18 @@ pub(super) async fn thread(
         .await
 }
 
-/// The text of small text files, so that code is read where it was posted.
-fn snippets(db: &Db, messages: &[Value]) -> Result<HashMap<String, String>, Trouble> {
-    let mut found = HashMap::new();
+/// The text of small text files, so that code is read where it was posted, and what was
+/// said in recordings.
+fn file_texts(db: &Db, messages: &[Value]) -> Result<FileTexts, Trouble> {
+    let mut known = FileTexts::default();
     let all = messages
         .iter()
         .filter_map(|message| message["files"].as_array())
         .flatten();
     for file in all {
         let small = file["size"].as_u64().is_some_and(|size| size <= SNIPPET);
-        if file["mimetype"] != "text/plain" || !small {
+        let kind = file["mimetype"].as_str().unwrap_or_default();
+        if !files::is_text(kind) || !small {
             continue;
         }
         let id = file["id"].as_str().unwrap_or_default();
@@ -211,8 +213,25 @@ fn snippets(db: &Db, messages: &[Value]) -> Result<HashMap<String, String>, Trou
         if let Ok(bytes) = files::bytes(db, id)
             && let Ok(text) = String::from_utf8(bytes)
         {
-            found.insert(id.to_owned(), text);
+            known.snippets.insert(id.to_owned(), text);
         }
     }
-    Ok(found)
+    for message in messages {
+        if let Ok(Some(tag)) = PostTag::from_metadata(&message["metadata"])
+            && let Some(file) = tag.recording
+        {
+            known.heard.insert(file, quoted(message));
+        }
+    }
+    Ok(known)
+}
+
+/// The lines of a message that somebody else said.
+fn quoted(message: &Value) -> String {
+    let text = message["text"].as_str().unwrap_or_default();
+    let quoted = text.lines().filter_map(|line| {
+        let line = line.strip_prefix("&gt;").or(line.strip_prefix('>'))?;
+        Some(line.trim_start())
+    });
+    quoted.collect::<Vec<_>>().join("\n")
 }

@@ -1,5 +1,6 @@
 //! Texts, blocks, code and diffs to HTML.
 
+pub(crate) mod attached;
 pub(crate) mod blocks;
 pub(crate) mod chart;
 pub(crate) mod code;
@@ -13,4 +14,5 @@ pub(crate) mod message;
 pub(crate) mod plan;
 pub(crate) mod plan_form;
 pub(crate) mod rich;
+pub(crate) mod table;
 pub(crate) mod text;

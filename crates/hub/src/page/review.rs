@@ -253,6 +253,7 @@ async fn send(
                 thread: Some(at.root.clone()),
                 text: text.clone(),
                 uploads: Vec::new(),
+                brought: Vec::new(),
                 // Quoted code decides nothing.
                 only_words: true,
                 base: String::new(),

@@ -13,6 +13,7 @@ use url::form_urlencoded;
 use crate::{
     error::{Refusal, Refused},
     person_api::person_actions::{MessageForm, Upload},
+    web_api::file_transfer,
     workspace::files::SIZE_LIMIT,
 };
 
@@ -35,7 +36,7 @@ struct Fields {
 
 /// A longer text in a form was pasted, not typed: it becomes a file. Scripts, which send
 /// JSON, attach what they want attached.
-const TYPED: usize = 8_000;
+pub(crate) const TYPED: usize = 8_000;
 
 /// How much of a pasted text stays in the message.
 const BEGINNING: usize = 600;
@@ -65,6 +66,7 @@ pub(crate) async fn read(
     request: Request,
     place: Option<ChannelId>,
 ) -> Result<MessageForm, Refused> {
+    let request = file_transfer::refuse_larger(request, BODY_LIMIT).await?;
     let host = header_text(&request, header::HOST);
     let kind = header_text(&request, header::CONTENT_TYPE);
     let mut fields = if kind.starts_with("multipart/form-data") {
@@ -96,6 +98,7 @@ pub(crate) async fn read(
         thread,
         text: fields.text,
         uploads: fields.uploads,
+        brought: Vec::new(),
         only_words: fields.only_words,
         base: format!("http://{host}"),
     })

@@ -43,6 +43,8 @@ pub(crate) struct MessageForm {
     pub(crate) thread: Option<MessageTs>,
     pub(crate) text: String,
     pub(crate) uploads: Vec<Upload>,
+    /// Files that are here already, in Slack's shape.
+    pub(crate) brought: Vec<Value>,
     /// Whether it is for people and roles to read and answers no card, whatever it says.
     pub(crate) only_words: bool,
     /// How the caller reaches us, for the addresses of files.
@@ -91,6 +93,7 @@ pub(crate) fn spoken(
     let mut draft = Draft::new(channel.clone(), form.thread, author);
     draft.text = written(text);
     draft.to = mentions(&draft.text, Some(&UserId::new(BOT_USER)));
+    draft.files = form.brought;
     for upload in &form.uploads {
         let file = keep(tx, person, &channel, upload)?;
         draft.files.push(files::shown(&file, &form.base));

@@ -246,8 +246,8 @@ async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value, Trouble> 
 /// The bytes are in the hub; from here they go to Slack like any other part of
 /// a post. Without a channel there is nobody to show them to.
 async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble> {
-    let wanted = uploads::wanted_of(&call)?;
-    let channel = uploads::channel_of(&call);
+    let wanted = uploads::wanted_of(&call.app, &call.args)?;
+    let channel = uploads::channel_of(&call.args);
     let mut text = call.args.text("initial_comment").unwrap_or_default();
     gate::clean_text(&call.app.redactor, &mut text);
     let base = call.app.rules.base.clone();

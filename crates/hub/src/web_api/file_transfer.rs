@@ -1,5 +1,6 @@
 //! Where file bytes come in and go out: the upload address, which carries its
-//! own key, and `url_private`, which wants a token or a session.
+//! own key, and `url_private`, which wants a token or a session. What is too large is
+//! let run by and kept nowhere; what goes out runs nothing.
 
 use std::sync::Arc;
 
@@ -7,10 +8,11 @@ use axum::{
     Router,
     body::to_bytes,
     extract::{DefaultBodyLimit, FromRequest, Multipart, Path, Query, Request, State},
-    http::{HeaderMap, header},
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
+use futures_util::StreamExt;
 use serde::Deserialize;
 
 use crate::{
@@ -62,8 +64,32 @@ async fn upload(
 
 const LIMIT: usize = SIZE_LIMIT as usize;
 
+/// More than this is not even let run by: the connection ends.
+const PATIENCE: usize = 512 * 1024 * 1024;
+
+/// Refuses a body that says itself that it is larger than `limit`. It is let run by: a
+/// browser that is still sending would not read the answer.
+pub(crate) async fn refuse_larger(request: Request, limit: usize) -> Result<Request, Refused> {
+    let said = request.headers().get(header::CONTENT_LENGTH);
+    let said = said.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if said.is_none_or(|length| length <= limit) {
+        return Ok(request);
+    }
+    let mut passed = 0;
+    let mut body = request.into_body().into_data_stream();
+    while let Some(Ok(bytes)) = body.next().await {
+        passed += bytes.len();
+        if passed > PATIENCE {
+            break;
+        }
+    }
+    Err(Refused(Refusal::FileUploadSizeRestricted))
+}
+
 async fn body_of(request: Request) -> Result<Vec<u8>, Refused> {
     let too_big = || Refused(Refusal::FileUploadSizeRestricted);
+    // A form has a few lines around the file.
+    let request = refuse_larger(request, LIMIT + 4096).await?;
     let kind = request
         .headers()
         .get(header::CONTENT_TYPE)
@@ -109,17 +135,29 @@ async fn download(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let reader = reader_of(&app, &headers).await?;
+    let (file, bytes) = fetched(&app, reader, id).await?;
+    let range = headers
+        .get(header::RANGE)
+        .and_then(|value| value.to_str().ok());
+    Ok(served(&file, bytes, how.download.is_some(), range))
+}
+
+/// A file for somebody who may read it, with its bytes.
+pub(crate) async fn fetched(
+    app: &Arc<App>,
+    reader: Reader,
+    id: String,
+) -> Result<(File, Vec<u8>), Trouble> {
     if let Some(relay) = &app.relay {
         let who = match &reader {
             Reader::Agent(agent) => Some(agent),
             Reader::Person(_) => None,
         };
-        if let Some((file, bytes)) = relay::download(&app, relay, who, &id).await? {
-            return Ok(served(&file, bytes, how.download.is_some()));
+        if let Some(found) = relay::download(app, relay, who, &id).await? {
+            return Ok(found);
         }
     }
-    let (file, bytes) = app
-        .store
+    app.store
         .read(move |db| {
             let file = files::get(db, &id)?;
             let allowed = match (&reader, &file.channel) {
@@ -135,13 +173,21 @@ async fn download(
             let bytes = files::bytes(db, &file.id)?;
             Ok((file, bytes))
         })
-        .await?;
-    Ok(served(&file, bytes, how.download.is_some()))
+        .await
 }
 
-/// Only a few kinds are shown in place; all others can only be saved.
-fn served(file: &File, bytes: Vec<u8>, save: bool) -> Response {
-    let in_place = files::is_shown_in_place(file.mimetype) && !save;
+/// Nothing of a file runs or loads anything.
+const SHUT: &str = "default-src 'none'; sandbox";
+
+/// A browser's own reader of documents does not work in a `sandbox`. It runs apart from
+/// the page, so that the document has nothing of ours.
+const READER: &str = "default-src 'none'; object-src 'self'; plugin-types application/pdf; \
+style-src 'unsafe-inline'; frame-ancestors 'none'";
+
+/// Pictures, sounds and documents are shown in place; all others can only be saved.
+fn served(file: &File, bytes: Vec<u8>, save: bool, range: Option<&str>) -> Response {
+    let document = file.mimetype == "application/pdf";
+    let in_place = (files::is_shown_in_place(file.mimetype) || document) && !save;
     let name: String = file
         .name
         .chars()
@@ -154,6 +200,7 @@ fn served(file: &File, bytes: Vec<u8>, save: bool) -> Response {
         })
         .collect();
     let way = if in_place { "inline" } else { "attachment" };
+    let policy = if in_place && document { READER } else { SHUT };
     let headers = [
         (header::CONTENT_TYPE, file.mimetype.to_owned()),
         (
@@ -161,15 +208,37 @@ fn served(file: &File, bytes: Vec<u8>, save: bool) -> Response {
             format!("{way}; filename=\"{name}\""),
         ),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; sandbox".to_owned(),
-        ),
+        (header::CONTENT_SECURITY_POLICY, policy.to_owned()),
+        (header::ACCEPT_RANGES, "bytes".to_owned()),
     ];
-    (headers, bytes).into_response()
+    match range.and_then(|range| part_of(range, bytes.len())) {
+        Some((from, to)) => {
+            let part = format!("bytes {from}-{}/{}", to - 1, bytes.len());
+            let part = [(header::CONTENT_RANGE, part)];
+            let bytes = bytes[from..to].to_vec();
+            (StatusCode::PARTIAL_CONTENT, headers, part, bytes).into_response()
+        }
+        None => (headers, bytes).into_response(),
+    }
 }
 
-enum Reader {
+/// The part that a player asks for; phones play nothing without. All where it asks for
+/// none, or for what there is not.
+fn part_of(range: &str, length: usize) -> Option<(usize, usize)> {
+    let (from, to) = range.strip_prefix("bytes=")?.split_once('-')?;
+    let (from, to) = match (from.trim(), to.trim()) {
+        ("", last) => (length.checked_sub(last.parse().ok()?)?, length),
+        (from, "") => (from.parse().ok()?, length),
+        (from, to) => {
+            let end = to.parse::<usize>().ok()?.checked_add(1)?;
+            (from.parse().ok()?, end.min(length))
+        }
+    };
+    (from < to).then_some((from, to))
+}
+
+/// Who asks for a file.
+pub(crate) enum Reader {
     Person(String),
     Agent(crate::identity::Agent),
 }
@@ -194,5 +263,28 @@ async fn reader_of(app: &App, headers: &HeaderMap) -> Result<Reader, Refused> {
     match person {
         Some(person) => Ok(Reader::Person(person.id.as_str().to_owned())),
         None => Err(stranger),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part_of;
+
+    #[test]
+    fn players_ask_for_parts() {
+        for (range, part) in [
+            ("bytes=0-", Some((0, 100))),
+            ("bytes=10-19", Some((10, 20))),
+            ("bytes=90-400", Some((90, 100))),
+            ("bytes=-5", Some((95, 100))),
+            ("bytes=100-", None),
+            ("bytes=-200", None),
+            ("bytes=20-10", None),
+            ("bytes=0-1,4-5", None),
+            ("lines=1-2", None),
+            ("bytes=x-18446744073709551615", None),
+        ] {
+            assert_eq!(part_of(range, 100), part, "{range}");
+        }
     }
 }

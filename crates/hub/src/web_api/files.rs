@@ -4,9 +4,10 @@
 use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use serde_json::{Value, json};
 
-use super::Call;
+use super::{Call, args::Args};
 use crate::{
     error::{Refusal, Trouble, refuse},
+    hub::app::App,
     identity::names::BOT_USER,
     log::{self, Happening},
     workspace::{
@@ -42,8 +43,8 @@ pub(super) async fn get_upload_url(call: Call) -> Result<Value, Trouble> {
 }
 
 pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
-    let wanted = wanted_of(&call)?;
-    let channel = channel_of(&call);
+    let wanted = wanted_of(&call.app, &call.args)?;
+    let channel = channel_of(&call.args);
     let thread: Option<MessageTs> = call.args.ts("thread_ts", Refusal::InvalidThreadTs)?;
     let mut text = call.args.text("initial_comment").unwrap_or_default();
     gate::clean_text(&call.app.redactor, &mut text);
@@ -84,8 +85,11 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
 }
 
 /// The files that a call names, with their titles.
-pub(crate) fn wanted_of(call: &Call) -> Result<Vec<(String, Option<String>)>, Trouble> {
-    let listed = call.args.json("files", Refusal::InvalidArguments)?;
+pub(crate) fn wanted_of(
+    app: &App,
+    args: &Args,
+) -> Result<Vec<(String, Option<String>)>, Trouble> {
+    let listed = args.json("files", Refusal::InvalidArguments)?;
     let mut wanted = Vec::new();
     for item in listed
         .as_ref()
@@ -97,7 +101,7 @@ pub(crate) fn wanted_of(call: &Call) -> Result<Vec<(String, Option<String>)>, Tr
             return refuse(Refusal::InvalidArguments);
         };
         let mut title = item["title"].as_str().unwrap_or_default().to_owned();
-        gate::clean_text(&call.app.redactor, &mut title);
+        gate::clean_text(&app.redactor, &mut title);
         wanted.push((id.to_owned(), Some(title).filter(|title| !title.is_empty())));
     }
     if wanted.is_empty() {
@@ -107,9 +111,9 @@ pub(crate) fn wanted_of(call: &Call) -> Result<Vec<(String, Option<String>)>, Tr
 }
 
 /// Where a call shares its files.
-pub(crate) fn channel_of(call: &Call) -> Option<ChannelId> {
-    let named = call.args.text("channel_id");
-    let named = named.or_else(|| call.args.text("channels"));
+pub(crate) fn channel_of(args: &Args) -> Option<ChannelId> {
+    let named = args.text("channel_id");
+    let named = named.or_else(|| args.text("channels"));
     named.map(ChannelId::new)
 }
 
@@ -135,8 +139,8 @@ pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
             .into_iter()
             .skip(first)
             .take(usize::try_from(count).unwrap_or(usize::MAX))
-            .map(|file| files::shown(file, &base))
-            .collect();
+            .map(|file| Ok(files::shown(&files::get(db, &file.id)?, &base)))
+            .collect::<Result<_, Trouble>>()?;
         Ok(
             json!({"files": shown, "paging": {"count": count, "total": total, "page": page,
             "pages": total.div_ceil(count)}}),

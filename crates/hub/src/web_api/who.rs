@@ -1,11 +1,13 @@
 //! Who is who: auth, team, bots, users, and the ticket for a socket.
 
+use axum::http::HeaderMap;
 use butler_protocol::UserId;
 use serde_json::{Value, json};
 
 use super::{Call, conversations};
 use crate::{
     error::{Refusal, Trouble, refuse},
+    hub::app::App,
     identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
     workspace::channels,
 };
@@ -94,9 +96,14 @@ pub(super) async fn connections_open(call: Call) -> Result<Value, Trouble> {
 impl Call {
     /// The name under which the caller reached us.
     pub(super) fn host(&self) -> String {
-        self.headers
-            .get("host")
-            .and_then(|host| host.to_str().ok())
-            .map_or_else(|| self.app.address.to_string(), str::to_owned)
+        host_of(&self.app, &self.headers)
     }
+}
+
+/// The name under which a caller reached us.
+pub(super) fn host_of(app: &App, headers: &HeaderMap) -> String {
+    headers
+        .get("host")
+        .and_then(|host| host.to_str().ok())
+        .map_or_else(|| app.address.to_string(), str::to_owned)
 }

@@ -1,10 +1,13 @@
 //! Files of the workspace. A file is announced, filled, then shared; what was
 //! never shared is seen by its owner only.
 
-use butler_protocol::{ChannelId, fault};
+mod kind;
+
+use butler_protocol::{ChannelId, fault, visible_line};
 use rusqlite::{OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
+pub(crate) use self::kind::{is_shown_in_place, is_text, mimetype_of, misnamed};
 use crate::{
     error::{Refusal, Trouble, refuse},
     identity::{names::TEAM, tokens::random_text},
@@ -43,13 +46,31 @@ pub(crate) struct NewFile {
 const COLUMNS: &str =
     "id, channel, owner, user, name, title, length, bytes IS NOT NULL, created_ms";
 
+/// The first bytes of a file tell what it is; this many are looked at.
+const HEAD: usize = 64;
+
+/// Longer names are cut at their beginning; their ending stays.
+const NAME: usize = 120;
+
+/// A name as people and roles can be shown it: no folders, nothing that hides or turns
+/// round what stands beside it.
+pub(crate) fn plain_name(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).find(|part| !part.trim().is_empty());
+    let shown = visible_line(last.unwrap_or_default().trim()).into_owned();
+    let over = shown.chars().count().saturating_sub(NAME);
+    match shown.is_empty() {
+        true => "file".to_owned(),
+        false => shown.chars().skip(over).collect(),
+    }
+}
+
 /// Announces a file; answers its id and the key with which it can be filled.
 pub(crate) fn announce(db: &Db, file: &NewFile) -> Result<(String, String), Trouble> {
     if file.length == 0 || file.length > SIZE_LIMIT {
         return refuse(Refusal::FileUploadSizeRestricted);
     }
     let id = format!("F{}", &random_text()[..10]);
-    let key = random_text();
+    let (key, name) = (random_text(), plain_name(&file.name));
     db.execute(
         "INSERT INTO files (id, owner, user, name, title, length, upload_key, created_ms)
          VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7)",
@@ -57,7 +78,7 @@ pub(crate) fn announce(db: &Db, file: &NewFile) -> Result<(String, String), Trou
             id,
             file.owner,
             file.user,
-            file.name,
+            name,
             i64::try_from(file.length).unwrap_or(i64::MAX),
             key,
             db.now_ms()
@@ -99,15 +120,16 @@ pub(crate) fn fill(db: &Db, id: &str, key: &str, bytes: &[u8]) -> Result<(), Tro
 
 /// One file.
 pub(crate) fn get(db: &Db, id: &str) -> Result<File, Trouble> {
-    let sql = format!("SELECT {COLUMNS} FROM files WHERE id = ?1");
+    let sql = format!("SELECT {COLUMNS}, substr(bytes, 1, {HEAD}) FROM files WHERE id = ?1");
     let found = db.prepare_cached(&sql)?.query_row([id], read).optional()?;
     found.ok_or(Trouble::Refused(Refusal::FileNotFound))
 }
 
 /// The files that a repo's agents brought, or that stand in its channels, newest first.
+/// What they are is only taken from their names: all of them would have to be read.
 pub(crate) fn of_repo(db: &Db, repo: &str) -> Result<Vec<File>, Trouble> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM files WHERE bytes IS NOT NULL
+        "SELECT {COLUMNS}, NULL FROM files WHERE bytes IS NOT NULL
            AND (owner = ?1 OR channel IN (SELECT id FROM channels WHERE repo = ?1))
          ORDER BY created_ms DESC, id"
     );
@@ -129,12 +151,13 @@ pub(crate) fn bytes(db: &Db, id: &str) -> Result<Vec<u8>, Trouble> {
 
 fn read(row: &Row<'_>) -> rusqlite::Result<File> {
     let name: String = row.get(4)?;
+    let head: Option<Vec<u8>> = row.get(9)?;
     Ok(File {
         id: row.get(0)?,
         channel: row.get::<_, Option<String>>(1)?.map(ChannelId::new),
         owner: row.get(2)?,
         user: row.get(3)?,
-        mimetype: mimetype_of(&name),
+        mimetype: mimetype_of(&name, &head.unwrap_or_default()),
         name,
         title: row.get(5)?,
         length: row.get::<_, i64>(6)?.unsigned_abs(),
@@ -158,7 +181,7 @@ pub(crate) fn settle(
     db.execute(
         "UPDATE files SET title = coalesce(?2, title), channel = coalesce(?3, channel),
            upload_key = NULL WHERE id = ?1",
-        params![id, title, channel.map(ChannelId::as_str)],
+        params![id, title.map(visible_line), channel.map(ChannelId::as_str)],
     )?;
     get(db, id)
 }
@@ -235,34 +258,25 @@ pub(crate) fn snippet_type(name: &str) -> Option<&'static str> {
     })
 }
 
-/// By the name's ending, from a short list: what is unknown is only ever
-/// downloaded, never shown.
-pub(crate) fn mimetype_of(name: &str) -> &'static str {
-    let ending = name.rsplit_once('.').map_or("", |(_, end)| end);
-    match ending.to_ascii_lowercase().as_str() {
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "gif" => "image/gif",
-        "webp" => "image/webp",
-        "svg" => "image/svg+xml",
-        "pdf" => "application/pdf",
-        "json" => "application/json",
-        "mp3" => "audio/mpeg",
-        "m4a" => "audio/mp4",
-        "ogg" => "audio/ogg",
-        "wav" => "audio/wav",
-        "webm" => "audio/webm",
-        "zip" => "application/zip",
-        "txt" | "log" | "md" | "rs" | "toml" | "py" | "js" | "ts" | "go" | "c" | "h" | "sh"
-        | "yml" | "yaml" | "csv" | "diff" | "patch" | "html" | "css" | "sql" => "text/plain",
-        _ => "application/octet-stream",
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Pictures and sounds that a browser may show in place.
-pub(crate) fn is_shown_in_place(mimetype: &str) -> bool {
-    matches!(
-        mimetype,
-        "image/png" | "image/jpeg" | "image/gif" | "image/webp"
-    ) || mimetype.starts_with("audio/")
+    #[test]
+    fn a_name_is_one_visible_word_without_a_way_to_anywhere() {
+        for (name, plain) in [
+            ("error.log", "error.log"),
+            ("../../etc/passwd", "passwd"),
+            ("C:\\Users\\ana\\shot.png", "shot.png"),
+            ("photo\u{202e}gpj.exe", r"photo\u{202e}gpj.exe"),
+            ("a\nb\u{7}.txt", r"a\u{a}b\u{7}.txt"),
+            ("größe 名.csv", "größe 名.csv"),
+            ("/", "file"),
+            ("", "file"),
+        ] {
+            assert_eq!(plain_name(name), plain);
+        }
+        let long = plain_name(&format!("{}.tar.gz", "n".repeat(4_000)));
+        assert!(long.len() == NAME && long.ends_with("n.tar.gz"), "{long}");
+    }
 }

@@ -338,3 +338,28 @@ async fn a_notification_is_asked_for_and_shown() {
         tokio::join!(playing, asking);
     }
 }
+
+/// A document of one empty page.
+const PDF: &str = "%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n\
+2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n\
+3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>\nendobj\n\
+trailer\n<</Size 4/Root 1 0 R>>\n%%EOF\n";
+
+#[tokio::test]
+async fn files_are_brought_and_shown_and_do_no_harm() {
+    let Some(dir) = driver() else { return };
+    let world = World::start().await;
+    let root = world.say("look at these", None).await;
+    for size in ["desktop", "phone"] {
+        let more = [
+            ("CHANNEL", world.channel().to_string()),
+            ("ROOT", root.to_string()),
+            ("PDF", PDF.to_owned()),
+            (
+                "BOT_TOKEN",
+                world.repo.agents[&Role::Pm].bot.expose().to_owned(),
+            ),
+        ];
+        play(&dir, &world, "files.mjs", size, &more).await;
+    }
+}

@@ -140,7 +140,7 @@ impl Refusal {
             Refusal::ForeignOrigin => "This request did not come from this page.",
             Refusal::FileNotFound => "There is no such file.",
             Refusal::FileUploadSizeRestricted => {
-                "That file is empty or larger than this workspace takes."
+                "That file is empty, or larger than the 32 MB that a message may bring."
             }
             Refusal::AlreadyReacted | Refusal::NoReaction => "Somebody was quicker; look again.",
             Refusal::InvalidName => "There is no such emoji.",

@@ -11,7 +11,11 @@ pub fn kind_of(bytes: &[u8]) -> String {
         Some(Err(problem)) => return problem,
         None => {}
     }
-    if let Some(kind) = sound(bytes).or_else(|| text::binary_kind(bytes)) {
+    if is_film(bytes) {
+        return "a WebM or Matroska film".to_owned();
+    }
+    let kind = sound(bytes).map(|(kind, _)| kind);
+    if let Some(kind) = kind.or_else(|| text::binary_kind(bytes)) {
         return kind.to_owned();
     }
     match text::decode(bytes).lines().count() {
@@ -20,24 +24,42 @@ pub fn kind_of(bytes: &[u8]) -> String {
     }
 }
 
-/// Whether a file is a recording.
+/// How the name of a recording with these bytes ends; nothing when it is none.
 #[must_use]
-pub fn is_recording(bytes: &[u8]) -> bool {
-    sound(bytes).is_some()
+pub fn recording_ending(bytes: &[u8]) -> Option<&'static str> {
+    let (_, ending) = sound(bytes).filter(|_| !is_film(bytes))?;
+    Some(ending)
 }
 
-/// What a recording is, when it is one.
-fn sound(bytes: &[u8]) -> Option<&'static str> {
+/// What a recording is, and how its name ends.
+fn sound(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     let at = |from: usize, mark: &[u8]| bytes.get(from..from + mark.len()) == Some(mark);
     let known = [
-        (at(0, b"RIFF") && at(8, b"WAVE"), "a WAV recording"),
-        (at(0, b"OggS"), "an Ogg recording"),
-        (at(0, b"fLaC"), "a FLAC recording"),
-        (at(0, b"ID3") || at(0, b"\xff\xfb"), "an MP3 recording"),
-        (at(0, b"\x1a\x45\xdf\xa3"), "a WebM or Matroska recording"),
-        (at(4, b"ftyp"), "an MP4 recording"),
+        (at(0, b"RIFF") && at(8, b"WAVE"), "a WAV recording", "wav"),
+        (at(0, b"OggS"), "an Ogg recording", "ogg"),
+        (at(0, b"fLaC"), "a FLAC recording", "flac"),
+        (at(0, b"ID3") || is_mpeg(bytes), "an MP3 recording", "mp3"),
+        (at(0, EBML), "a WebM or Matroska recording", "webm"),
+        (at(4, b"ftyp"), "an MP4 recording", "m4a"),
     ];
-    known.into_iter().find_map(|(is, kind)| is.then_some(kind))
+    let found = known.into_iter().find(|(is, ..)| *is);
+    found.map(|(_, kind, ending)| (kind, ending))
+}
+
+/// How WebM and Matroska begin.
+const EBML: &[u8] = b"\x1a\x45\xdf\xa3";
+
+/// A frame of MPEG audio, layer 3.
+fn is_mpeg(bytes: &[u8]) -> bool {
+    matches!(bytes, [0xff, second, ..] if second & 0xe6 == 0xe2)
+}
+
+/// Whether a WebM file has pictures that move: its tracks are named at its beginning.
+/// A recorded screen is not listened to.
+fn is_film(bytes: &[u8]) -> bool {
+    let head = &bytes[..bytes.len().min(16 * 1024)];
+    let names = |mark: &[u8]| head.windows(mark.len()).any(|part| part == mark);
+    head.starts_with(EBML) && [&b"V_VP"[..], b"V_AV1", b"V_MPEG"].into_iter().any(names)
 }
 
 #[cfg(test)]
@@ -57,10 +79,16 @@ mod tests {
             (b"\x7fELF\x02", "an ELF program"),
             (wave, "a WAV recording"),
             (b"\0\0\0\x20ftypM4A ", "an MP4 recording"),
+            (b"\x1a\x45\xdf\xa3..A_OPUS", "a WebM or Matroska recording"),
+            (b"\x1a\x45\xdf\xa3..V_VP9..A_OPUS", "a WebM or Matroska film"),
+            (b"\xff\xf3\x44\xc4", "an MP3 recording"),
             (b"\0\x01\x02", "a binary file"),
         ] {
             assert_eq!(kind_of(bytes), expected);
         }
+        assert_eq!(recording_ending(wave), Some("wav"));
+        assert_eq!(recording_ending(b"\x1a\x45\xdf\xa3..V_VP9"), None);
+        assert_eq!(recording_ending(b"note.wav"), None);
         let torn = kind_of(b"\x89PNG\r\n\x1a\n....");
         assert!(torn.contains("not whole"), "{torn}");
     }

@@ -1,15 +1,14 @@
 // The composer: grows with its text, shows what will be sent, takes files by
 // paste and drop, and shows how far an upload is.
+import { add, choose, chosen } from "./chosen.js";
 import { reasonOf, say } from "./forms.js";
 import { refresh } from "./live.js";
 
 const form = document.querySelector(".composer");
 const text = form?.querySelector("textarea");
 const picker = form?.querySelector("input[type=file]");
-const chosen = form?.querySelector(".chosen");
-const progress = form?.querySelector("progress");
+const sending = form?.querySelector(".sending");
 const draftKey = `draft ${window.location.pathname}`;
-let files = [];
 
 const grow = () => {
   // Scripts may set a height; a style attribute in HTML could not.
@@ -22,29 +21,20 @@ const keepDraft = () => {
   else sessionStorage.removeItem(draftKey);
 };
 
-const chip = (file, index) => {
-  const item = document.createElement("li");
-  item.append(file.name || "picture");
-  const drop = document.createElement("button");
-  drop.type = "button";
-  drop.textContent = "✕";
-  drop.setAttribute("aria-label", `Do not send ${file.name}`);
-  drop.addEventListener("click", () => choose(files.filter((_, at) => at !== index)));
-  item.append(" ", drop);
-  return item;
+const rest = () => {
+  sending.hidden = true;
+  form.removeAttribute("aria-busy");
 };
 
-const choose = (list) => {
-  files = list;
-  chosen.replaceChildren(...files.map(chip));
-  chosen.hidden = files.length === 0;
+const progress = (step) => {
+  if (!step.lengthComputable) return;
+  const part = Math.round((100 * step.loaded) / step.total);
+  sending.querySelector("progress").value = part;
+  sending.querySelector("output").textContent = part < 100 ? `${part} %` : "Sent, being kept…";
 };
-
-const add = (list) => choose([...files, ...list]);
 
 const done = (request) => {
-  progress.hidden = true;
-  form.removeAttribute("aria-busy");
+  rest();
   if (request.status < 200 || request.status >= 400) {
     say(reasonOf(request.responseText));
     return;
@@ -59,36 +49,42 @@ const done = (request) => {
 
 const send = (event) => {
   event.preventDefault();
-  if (form.getAttribute("aria-busy") || (!text.value.trim() && files.length === 0)) return;
+  if (form.getAttribute("aria-busy") || (!text.value.trim() && chosen().length === 0)) return;
   const body = new FormData(form);
   body.delete("file");
-  for (const file of files) body.append("file", file, file.name || "picture.png");
+  for (const file of chosen()) body.append("file", file, file.name || "picture.png");
   form.setAttribute("aria-busy", "true");
-  progress.hidden = files.length === 0;
+  sending.hidden = chosen().length === 0;
+  progress({ lengthComputable: true, loaded: 0, total: 1 });
   // Not fetch: only this way the browser says how much has been sent.
   const request = new XMLHttpRequest();
   request.open("POST", form.action);
-  request.upload.addEventListener("progress", (step) => {
-    if (step.lengthComputable) progress.value = (100 * step.loaded) / step.total;
-  });
+  request.upload.addEventListener("progress", progress);
   request.addEventListener("load", () => done(request));
   request.addEventListener("error", () => {
-    progress.hidden = true;
-    form.removeAttribute("aria-busy");
+    rest();
     say("The hub does not answer. Your text is still here.");
   });
   request.send(body);
 };
 
+// Pictures become files, and so does a text that nobody would have typed.
 const pasted = (event) => {
-  if (event.clipboardData?.files.length) {
-    event.preventDefault();
-    add(event.clipboardData.files);
-  }
+  const { files: brought, types } = event.clipboardData;
+  const words = types.includes("text/plain") ? event.clipboardData.getData("text/plain") : "";
+  const long = words.length > Number(form.dataset.typed);
+  if (!brought.length && !long) return;
+  event.preventDefault();
+  add(brought.length ? brought : [new File([words], "pasted.txt", { type: "text/plain" })]);
+};
+
+const over = (event) => {
+  event.preventDefault();
+  document.documentElement.toggleAttribute("data-dropping", event.type === "dragover");
 };
 
 const dropped = (event) => {
-  event.preventDefault();
+  over(event);
   if (event.dataTransfer?.files.length) add(event.dataTransfer.files);
 };
 
@@ -114,7 +110,8 @@ export const startComposer = () => {
     add(picker.files);
     picker.value = "";
   });
-  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("dragover", over);
+  document.addEventListener("dragleave", over);
   document.addEventListener("drop", dropped);
   // On a phone the keyboard would hide what is to be read.
   if (window.matchMedia("(pointer: fine)").matches) text.focus({ preventScroll: true });

@@ -10,6 +10,7 @@ import { startNotify } from "./notify.js";
 import { startPalette } from "./palette.js";
 import { startPermalink } from "./permalink.js";
 import { startWork } from "./work.js";
+import { startZoom } from "./zoom.js";
 
 // First, while the page still reads as the server wrote it.
 startLive();
@@ -22,4 +23,5 @@ startWork();
 startPalette();
 startPermalink();
 startNotify();
+startZoom();
 document.documentElement.dataset.ready = "yes";

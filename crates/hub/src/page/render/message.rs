@@ -1,8 +1,6 @@
 //! One message as people read it: who, when, what, what came along, and how
 //! others took it.
 
-use std::collections::HashMap;
-
 use butler_protocol::{
     ChannelId, Choice, DecisionKind, DecisionView, MessageTs, Plan, RequestId, Right, Role,
 };
@@ -12,14 +10,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::page::render::{
+    attached::{FileTexts, attached},
     blocks::{self, Place},
-    code, emoji, plan_form,
+    emoji, plan_form,
     text::{self, Names},
 };
-use crate::{
-    identity::{Person, names::BOT_NAME},
-    workspace::files,
-};
+use crate::identity::{Person, names::BOT_NAME};
 
 /// What a message needs to know of its surroundings.
 pub(crate) struct Scene<'a> {
@@ -34,8 +30,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) me: &'a Person,
     /// Plans that wait on cards.
     pub(crate) plans: &'a [(RequestId, Plan)],
-    /// Text of small text files, by file id.
-    pub(crate) snippets: &'a HashMap<String, String>,
+    pub(crate) files: &'a FileTexts,
     /// The channel shows threads; their buttons are inside.
     pub(crate) in_channel: bool,
     /// Whether people act on the page; with Slack behind the hub they act there.
@@ -80,7 +75,7 @@ pub(crate) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
                     (text::render(message["text"].as_str().unwrap_or_default(), scene.names))
                 }
                 (attachments(message, scene.names))
-                (attached(message, scene.snippets))
+                (attached(message, scene.files, scene.names))
                 @if let Some(view) = asked {
                     @if place.open && let Some((request, plan)) = scene.plans.iter().find(|(id, _)| *id == view.asked.request) {
                         (plan_form::form(scene.channel, (&ts, &root), request, plan))
@@ -216,46 +211,6 @@ fn attachments(message: &Value, names: &Names) -> Markup {
         @for one in all {
             blockquote.attachment { @for line in lines(one) { (text::render(&line, names)) } }
         }
-    }
-}
-
-/// Pictures and sounds in place, short text folded open or shut, else a link.
-fn attached(message: &Value, snippets: &HashMap<String, String>) -> Markup {
-    let all = message["files"].as_array().map_or(&[][..], Vec::as_slice);
-    html! {
-        @for file in all {
-            @let id = file["id"].as_str().unwrap_or_default();
-            @let link = format!("/files/{id}");
-            @let name = file["title"].as_str().unwrap_or_default();
-            @let kind = file["mimetype"].as_str().unwrap_or_default();
-            @if let Some(text) = snippets.get(id) {
-                details.snippet id={ "s" (id) } open[text.lines().count() <= 30] {
-                    summary { code { (name) } " " a href=(link) download { "Download" } }
-                    (code::block(text, code::language_of(name)))
-                }
-            } @else if !files::is_shown_in_place(kind) {
-                p.file {
-                    a href=(link) { "📄 " (name) } " "
-                    span.soft { (size(file["size"].as_u64().unwrap_or(0))) }
-                }
-            } @else if kind.starts_with("audio/") {
-                p.file { audio controls src=(link) title=(name) {} }
-            } @else {
-                p.file { a href=(link) { img src=(link) alt=(name) loading="lazy"; } }
-            }
-        }
-    }
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..1_048_576 => format!("{} KB", bytes / 1024),
-        _ => format!(
-            "{}.{} MB",
-            bytes / 1_048_576,
-            bytes % 1_048_576 * 10 / 1_048_576
-        ),
     }
 }
 

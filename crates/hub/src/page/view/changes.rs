@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::page::{
     layout::{self, Around, Here, Live},
     render::{
+        attached::FileTexts,
         blocks,
         comment::{self, Talk},
         diff::{self, FileChange},
@@ -461,7 +462,7 @@ fn merge_card(view: &ChangesView) -> Markup {
         highest: view.highest,
         me: &view.around.person,
         plans: &[],
-        snippets: &HashMap::new(),
+        files: &FileTexts::default(),
         in_channel: false,
         here: view.around.slack.is_none(),
     };

@@ -1,7 +1,5 @@
 //! The channel: its threads, newest at the end, and where new ones begin.
 
-use std::collections::HashMap;
-
 use butler_protocol::{MessageTs, Right, ThreadId};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -12,6 +10,7 @@ use crate::page::{
     composer::composer,
     layout::{self, Around, Here, Live},
     render::{
+        attached::FileTexts,
         message::{self, Scene},
         text::Names,
     },
@@ -25,7 +24,7 @@ pub(crate) struct ChannelView {
     pub(crate) messages: Vec<Value>,
     pub(crate) names: Names,
     pub(crate) around: Around,
-    pub(crate) snippets: HashMap<String, String>,
+    pub(crate) files: FileTexts,
 }
 
 /// The whole page.
@@ -67,7 +66,7 @@ fn list(view: &ChannelView) -> Markup {
         highest: Right::Ask,
         me: &view.around.person,
         plans: &[],
-        snippets: &view.snippets,
+        files: &view.files,
         in_channel: true,
         here: view.around.slack.is_none(),
     };

@@ -2,8 +2,6 @@
 
 pub(crate) mod work;
 
-use std::collections::HashMap;
-
 use butler_protocol::{DecisionKind, DecisionView, Plan, RequestId, Right, ThreadId};
 use maud::{Markup, html};
 use serde_json::Value;
@@ -13,6 +11,7 @@ use crate::page::{
     composer::composer,
     layout::{self, Around, Here, Live},
     render::{
+        attached::FileTexts,
         message::{self, Scene},
         text::Names,
     },
@@ -31,7 +30,7 @@ pub(crate) struct ThreadPage {
     pub(crate) own: Vec<Value>,
     pub(crate) names: Names,
     pub(crate) around: Around,
-    pub(crate) snippets: HashMap<String, String>,
+    pub(crate) files: FileTexts,
     /// Plans that wait on cards, for those who may decide about them.
     pub(crate) plans: Vec<(RequestId, Plan)>,
     /// Cards that the reader may decide about.
@@ -205,7 +204,7 @@ fn list(page: &ThreadPage) -> Markup {
         highest: page.highest,
         me: &page.around.person,
         plans: &page.plans,
-        snippets: &page.snippets,
+        files: &page.files,
         in_channel: false,
         here: page.around.slack.is_none(),
     };

@@ -1,7 +1,9 @@
 //! What people do in Slack, taken over into the mirror, each thing once: a
 //! message is known by its channel and timestamp, a reaction by who made it.
 
-use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId, UserId, mentions};
+use butler_protocol::{
+    ChannelId, MessageTs, StampKind, ThreadId, UserId, mentions, visible_line,
+};
 use butler_slack::mrkdwn;
 use rusqlite::params;
 use serde_json::{Value, json};
@@ -16,7 +18,7 @@ use crate::{
         words::{self, Said},
     },
     store::{db::Db, tx::Tx},
-    workspace::{decide::Rules, message},
+    workspace::{decide::Rules, files, message},
 };
 
 /// Fields that belong to an event or a listing, not to the message.
@@ -96,16 +98,15 @@ fn adopt_file(db: &Db, base: &str, channel: &ChannelId, file: &mut Value) -> Res
     ) else {
         return Ok(());
     };
+    let name = files::plain_name(&text("name").unwrap_or_default());
+    let title = text("title").map_or_else(|| name.clone(), |title| visible_line(&title).into());
     db.prepare_cached(
         "INSERT INTO upstream_files (id, channel, name, url) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (id) DO UPDATE SET url = excluded.url",
     )?
-    .execute(params![
-        id,
-        channel.as_str(),
-        text("name").unwrap_or_default(),
-        url
-    ])?;
+    .execute(params![id, channel.as_str(), name, url])?;
+    file["name"] = json!(name);
+    file["title"] = json!(title);
     if let Some(fields) = file.as_object_mut() {
         fields.retain(|name, _| !name.starts_with("thumb_") && name != "permalink_public");
     }

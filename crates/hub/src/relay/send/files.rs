@@ -201,7 +201,7 @@ pub(crate) async fn download(
         channel: Some(known.channel),
         owner: String::new(),
         user: String::new(),
-        mimetype: files::mimetype_of(&known.name),
+        mimetype: files::mimetype_of(&known.name, &bytes),
         title: known.name.clone(),
         name: known.name,
         length: bytes.len() as u64,

@@ -1,0 +1,99 @@
+//! Slack's upload by a person's own token, as SDKs do it with a user's: the files are
+//! theirs, and the message that brings them is as if they had written it on the page.
+//! For everything else people have `/v1`.
+
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use butler_protocol::MessageTs;
+use serde_json::{Value, json};
+
+use super::{
+    args::Args,
+    files::{channel_of, wanted_of},
+    who,
+};
+use crate::{
+    error::{Refusal, Trouble, refuse},
+    hub::app::App,
+    identity::Person,
+    person_api::person_actions::{self, MessageForm},
+    workspace::files::{self, NewFile},
+};
+
+pub(super) async fn answer(
+    app: &Arc<App>,
+    person: Person,
+    method: &str,
+    args: &Args,
+    headers: &HeaderMap,
+) -> Result<Value, Trouble> {
+    let base = format!("http://{}", who::host_of(app, headers));
+    match method {
+        "files.getUploadURLExternal" => announce(app, person, args, &base).await,
+        "files.completeUploadExternal" => complete(app, person, args, base).await,
+        _ => refuse(Refusal::InvalidAuth),
+    }
+}
+
+async fn announce(
+    app: &Arc<App>,
+    person: Person,
+    args: &Args,
+    base: &str,
+) -> Result<Value, Trouble> {
+    person_actions::only_here(app)?;
+    let Some(length) = args.number("length") else {
+        return refuse(Refusal::InvalidArguments);
+    };
+    let owner = person.id.as_str();
+    let file = NewFile {
+        owner: owner.to_owned(),
+        user: owner.to_owned(),
+        name: args.need("filename", Refusal::InvalidArguments)?,
+        length,
+    };
+    let write = app.store.write(move |tx| files::announce(tx.db(), &file));
+    let (id, key) = write.await?;
+    let url = format!("{base}/upload/{id}?key={key}");
+    Ok(json!({"upload_url": url, "file_id": id}))
+}
+
+async fn complete(
+    app: &Arc<App>,
+    person: Person,
+    args: &Args,
+    base: String,
+) -> Result<Value, Trouble> {
+    person_actions::only_here(app)?;
+    let wanted = wanted_of(app, args)?;
+    let channel = channel_of(args);
+    let thread: Option<MessageTs> = args.ts("thread_ts", Refusal::InvalidThreadTs)?;
+    let text = match args.text("initial_comment").unwrap_or_default() {
+        none if none.trim().is_empty() => none,
+        text => person_actions::checked(&text)?,
+    };
+    let rules = app.rules.clone();
+    let write = app.store.write(move |tx| {
+        let mut shown = Vec::new();
+        for (id, title) in &wanted {
+            let owner = person.id.as_str();
+            let file = files::settle(tx.db(), owner, id, title.as_deref(), channel.as_ref())?;
+            shown.push(files::shown(&file, &base));
+        }
+        if let Some(channel) = channel {
+            let form = MessageForm {
+                channel,
+                thread,
+                text: text.clone(),
+                uploads: Vec::new(),
+                brought: shown.clone(),
+                only_words: false,
+                base,
+            };
+            person_actions::spoken(tx, &rules, &person, form, &text)?;
+        }
+        Ok(json!({"files": shown}))
+    });
+    write.await
+}
