@@ -105,6 +105,15 @@ pub struct ModelRules {
     pub transcription: Option<Transcription>,
 }
 
+impl ModelRules {
+    /// The model that a person means: a name of the pool, or a model's full name.
+    pub(crate) fn named(&self, name: &str) -> Option<String> {
+        let full = name.contains('/') && !name.contains(char::is_whitespace);
+        let known = self.pool.get(name).cloned();
+        known.or_else(|| full.then(|| name.to_owned()))
+    }
+}
+
 /// Who may ask for work.
 #[derive(Debug, Clone)]
 pub struct AccessRules {

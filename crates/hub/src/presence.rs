@@ -93,6 +93,8 @@ pub(crate) struct Member {
     pub(crate) repo: String,
     pub(crate) role: Role,
     pub(crate) online: bool,
+    /// It is there, and its model or its own work keeps failing.
+    pub(crate) failing: bool,
     /// When it last connected.
     pub(crate) connected_ms: Option<i64>,
     pub(crate) epoch: i64,
@@ -139,6 +141,7 @@ pub(crate) fn team(
         members.push(Member {
             key,
             online: online.contains(&key),
+            failing: false,
             working: jobs(db, &repo, role, now_ms)?,
             repo,
             role,

@@ -374,6 +374,7 @@ fn plan(skill: &Skill, captures: &Captures) -> Option<Plan> {
         complexity: Complexity::Medium,
         estimate: None,
         cap: None,
+        model: None,
     })
 }
 

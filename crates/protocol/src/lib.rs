@@ -28,7 +28,9 @@ mod tool;
 
 pub use clock::Clock;
 pub use control::learning_figures::{Difference, LearningFigures};
-pub use control::live_work::{AgentFacts, LiveStep, LiveWork, Watched};
+pub use control::live_work::{
+    AgentFacts, BranchClash, LiveStep, LiveWork, Outlook, RoadmapEntry, Watched,
+};
 pub use control::refusal::Refusal;
 pub use control::{
     Activity, ActivityState, BodyRef, BudgetRefusal, CallLimit, DecisionView, Epoch, PlanSummary,

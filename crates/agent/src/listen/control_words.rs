@@ -163,16 +163,11 @@ fn cost(agent: &Agent, logs: &[RoleLog]) -> String {
 /// Names what there is.
 pub(crate) fn model(agent: &Agent, name: &str) -> Result<String, String> {
     let rules = agent.rules();
-    let pool = &rules.models.pool;
-    match pool.get(name) {
-        Some(model) => Ok(model.clone()),
-        None if name.contains('/') && !name.contains(char::is_whitespace) => Ok(name.to_owned()),
-        None => {
-            let names: Vec<&str> = pool.keys().map(String::as_str).collect();
-            Err(format!(
-                "I know no model “{name}”. There are {}, or a full name such as maker/model.",
-                names.join(", ")
-            ))
-        }
-    }
+    rules.models.named(name).ok_or_else(|| {
+        let names: Vec<&str> = rules.models.pool.keys().map(String::as_str).collect();
+        format!(
+            "I know no model “{name}”. There are {}, or a full name such as maker/model.",
+            names.join(", ")
+        )
+    })
 }

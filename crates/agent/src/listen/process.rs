@@ -34,6 +34,7 @@ use crate::{
         workers::Workers,
     },
     upkeep::{
+        ahead::{self, Ahead},
         forge::{issue_watch, pull_watch},
         garbage,
         playbook_cache::PlaybookCache,
@@ -101,9 +102,10 @@ fn listen<'a>(
         let developing = Duty::Front.is_of(agent.role()).then(|| {
             let (agent, life) = (Arc::clone(&agent), life.child_token());
             let assigned = issue_watch::watch(Arc::clone(&agent), letters.clone(), life.clone());
+            let ahead = ahead::keep_looking(Arc::clone(&agent), life.clone());
             let going = runner::keep_going(agent, letters, life);
             tokio::spawn(async move {
-                tokio::join!(assigned, going);
+                tokio::join!(assigned, ahead, going);
             })
         });
         let telling = {
@@ -152,6 +154,7 @@ fn listen<'a>(
                 }
                 break;
             };
+            agent.ahead.stir();
             match intake.sort(listened).await {
                 Ok(Sorted::For {
                     work_key,
@@ -220,6 +223,7 @@ async fn open_agent(
         preparations: Preparations::new(cancel.child_token()),
         develop: Develop::default(),
         merged: tokio::sync::Notify::new(),
+        ahead: Ahead::default(),
         rules,
         config,
     })

@@ -29,6 +29,9 @@ pub(crate) fn between(old: &Plan, new: &Plan) -> Vec<String> {
     if let (Some(cap), true) = (new.cap, old.cap != new.cap) {
         lines.push(format!("it may cost at most {cap}"));
     }
+    if let (Some(model), true) = (&new.model, old.model != new.model) {
+        lines.push(format!("built by the model {}", quoted(model)));
+    }
     if lines.is_empty() {
         lines.push("nothing: it is the same plan".to_owned());
     }
@@ -106,6 +109,7 @@ mod tests {
             complexity: Complexity::Simple,
             estimate: Some((Usd::from_cents(10), Usd::from_cents(20))),
             cap: None,
+            model: None,
         }
     }
 

@@ -405,6 +405,7 @@ mod tests {
             complexity: Complexity::Simple,
             estimate: None,
             cap: None,
+            model: None,
         }
     }
 

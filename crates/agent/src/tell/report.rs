@@ -124,6 +124,7 @@ mod tests {
             complexity: Complexity::Simple,
             estimate: Some((Usd::from_cents(10), Usd::from_cents(20))),
             cap: None,
+            model: None,
         }
     }
 

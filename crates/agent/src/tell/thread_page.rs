@@ -119,6 +119,7 @@ mod tests {
             complexity: Complexity::Simple,
             estimate: None,
             cap: None,
+            model: None,
         };
         let evidence = ["⚠ Checks: **unverified**".to_owned(), "fine".to_owned()];
         let lines = deviations(Some(&plan), &evidence, &["b".into(), "c".into()]);

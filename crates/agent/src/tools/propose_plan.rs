@@ -130,6 +130,7 @@ impl Input {
             complexity: input.complexity,
             estimate: None,
             cap: None,
+            model: None,
         })
     }
 }

@@ -9,7 +9,7 @@ use butler_repo::{BRANCH_PREFIX, Worktree, short_of};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{AgentError, thread::context::ThreadContext};
+use crate::{AgentError, agent::Agent, thread::context::ThreadContext};
 
 /// Another thread at work on some of the same files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,8 @@ pub(crate) async fn others(
     cancel: &CancellationToken,
 ) -> Result<Vec<Overlap>, AgentError> {
     let repo = &context.agent.repo;
-    let open = open_branches(context, cancel).await?;
+    let own = context.thread.short();
+    let open = open_branches(&context.agent, Some(&own), cancel).await?;
     let forecast = repo.forecast(&open, cancel).await?;
     let plans = context.poster.control.plans().await?;
     let mut found = Vec::new();
@@ -77,18 +78,18 @@ pub(crate) async fn others(
     Ok(found)
 }
 
-/// Branches of other threads that have a worktree here.
-async fn open_branches(
-    context: &ThreadContext,
+/// Branches of threads that have a worktree here, but for one of them.
+pub(crate) async fn open_branches(
+    agent: &Agent,
+    but: Option<&str>,
     cancel: &CancellationToken,
 ) -> Result<Vec<BranchName>, AgentError> {
-    let own = context.thread.short();
-    let worktrees = context.agent.repo.list(cancel).await?;
+    let worktrees = agent.repo.list(cancel).await?;
     let knowledge = format!("{BRANCH_PREFIX}knowledge-");
     Ok(worktrees
         .into_iter()
         .map(|worktree| worktree.branch)
-        .filter(|branch| short_of(branch) != Some(own.as_str()))
+        .filter(|branch| but.is_none() || short_of(branch) != but)
         .filter(|branch| !branch.as_str().starts_with(&knowledge))
         .collect())
 }
@@ -132,7 +133,8 @@ pub(crate) async fn conflicts(
     title: &str,
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, AgentError> {
-    let mut branches = open_branches(context, cancel).await?;
+    let own = context.thread.short();
+    let mut branches = open_branches(&context.agent, Some(&own), cancel).await?;
     branches.push(worktree.branch.clone());
     let forecast = context.agent.repo.forecast(&branches, cancel).await?;
     let names = |files: &[PathBuf]| {

@@ -80,5 +80,7 @@ fn facts(agent: &Agent) -> AgentFacts {
         version: agent.config.version.clone(),
         models,
         resting: agent.model.resting(),
+        pool: agent.rules().models.pool.keys().cloned().collect(),
+        outlook: agent.ahead.now(),
     }
 }

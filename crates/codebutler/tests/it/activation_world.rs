@@ -365,6 +365,7 @@ fn plan() -> Plan {
         complexity: Complexity::Simple,
         estimate: None,
         cap: None,
+        model: None,
     }
 }
 

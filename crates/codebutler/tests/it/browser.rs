@@ -122,6 +122,19 @@ fn the_demo_is_played_by_taps_on_a_phone() {
     drive("demo.mjs", &[("REQUEST", FEATURE), ("SIZE", "phone")]);
 }
 
+/// With `CODEBUTLER_GALLERY=<dir>`: every view of a played demo at three widths, in light
+/// and dark, judged and kept as small pictures. Not a part of every run: what it judges, the
+/// seeded views and the other stories do too.
+#[test]
+fn a_gallery_of_every_view() {
+    let Ok(dir) = std::env::var("CODEBUTLER_GALLERY") else {
+        return;
+    };
+    let asked = [("REQUEST", FEATURE), ("OTHER", BUGFIX)];
+    let kept = [("PICTURES", dir.as_str()), ("SCALE", "0.6")];
+    drive("gallery.mjs", &[asked, kept].concat());
+}
+
 /// What waits, through a whole story, with notifications and a search in the end.
 fn needs(size: &str) {
     let found = [("WORD", "json flag"), ("FILE", "notes.sh")];

@@ -40,6 +40,30 @@ async fn until_stands(team: &Team, number: u32, state: &str, why: &str) -> Strin
     }
 }
 
+/// What the board is told of the time ahead, once it has so many conflicts.
+async fn until_foreseen(team: &Team, clashes: usize) -> Value {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let answer = team.try_page("v1/agents").await.unwrap_or_default();
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+        let agents = answer["agents"].as_array().into_iter().flatten();
+        let mut told = agents.map(|agent| agent["outlook"].clone());
+        let told = told.find(|told| told["roadmap"] != serde_json::json!([]));
+        let told = told.unwrap_or_default();
+        if told["clashes"]
+            .as_array()
+            .is_some_and(|all| all.len() == clashes)
+        {
+            return told;
+        }
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "not {clashes} conflicts are foreseen: {answer:#}"
+        );
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+}
+
 const MERGE: &str = "its merge is waiting for a person";
 
 /// A pull request as the remote has it.
@@ -135,6 +159,12 @@ async fn people_merge_in_the_order_that_makes_the_fewest_conflicts() {
     }
     until_said(&team, &root, "the fewest conflicts: 2, 3, 1.", PATIENCE).await;
     assert_eq!(merged(&team), Vec::<String>::new(), "a person merges");
+    let told = until_foreseen(&team, 2).await;
+    assert_eq!(told["roadmap"].as_array().unwrap().len(), 4, "{told:#}");
+    assert_eq!(
+        told["clashes"][0]["files"],
+        serde_json::json!(["trees/a.txt"])
+    );
     // Whoever came second told the first, once.
     let told = async |number: usize| {
         let thread = team.thread(&threads[number - 1]).await.unwrap();

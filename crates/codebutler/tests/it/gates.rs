@@ -72,6 +72,7 @@ async fn the_coder_builds_the_plan_as_a_person_changed_it_on_the_card() {
     assert!(log.contains("Write a note first"), "{log}");
     assert!(!log.contains("As the model planned it"), "{log}");
     assert!(!log.contains("refused"), "the gate is open: {log}");
+    assert!(log.contains("\"model\":\"second/coder\""), "{log}");
     // The PM's model knows what was made of its plan.
     team.reply(&root, "@codebutler.pm what is being built?")
         .await;

@@ -570,7 +570,8 @@ impl Team {
         let (ts, action) = button(&thread, ":approve").unwrap();
         let request = action.split(':').nth(1).unwrap();
         let body = json!({"channel": self.channel, "ts": ts, "request": request, "steps": steps,
-            "criteria": ["it is done"], "files": ["notes.sh"], "complexity": "simple", "cap": 2_500_000_000i64});
+            "criteria": ["it is done"], "files": ["notes.sh"], "complexity": "simple",
+            "cap": 2_500_000_000i64, "model": "second/coder"});
         let answer = self.post("v1/plans/approve", &body).await;
         assert_eq!(answer["ok"], json!(true), "{answer}");
     }

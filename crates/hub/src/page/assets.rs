@@ -30,6 +30,11 @@ const FILES: &[(&str, &str, &str)] = &[
     ("work.css", CSS, include_str!("assets/work.css")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
     (
+        "signs.svg",
+        "image/svg+xml",
+        include_str!("assets/signs.svg"),
+    ),
+    (
         "waiting.svg",
         "image/svg+xml",
         include_str!("assets/waiting.svg"),

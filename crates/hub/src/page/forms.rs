@@ -83,6 +83,8 @@ pub(super) struct EditedPlan {
     complexity: Complexity,
     #[serde(default)]
     cap: String,
+    #[serde(default)]
+    model: String,
 }
 
 /// Approves a plan as it was changed on its card.
@@ -104,6 +106,7 @@ pub(super) async fn plan(
         files: lines(&form.files),
         complexity: form.complexity,
         cap,
+        model: Some(form.model).filter(|name| !name.is_empty()),
     };
     let place = (channel.clone(), form.ts);
     person_actions::approve_edited(&app, person, place, form.request, edit).await?;

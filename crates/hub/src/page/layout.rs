@@ -4,7 +4,10 @@ use butler_protocol::{ChannelId, MessageTs, Refusal};
 use maud::{DOCTYPE, Markup, html};
 
 use super::status;
-use crate::page::view::{needs, welcome::Welcome};
+use crate::page::{
+    render::sign::sign,
+    view::{needs, welcome::Welcome},
+};
 use crate::{
     identity::Person,
     presence::Member,
@@ -110,16 +113,14 @@ fn side(here: Here<'_>, around: &Around) -> Markup {
     html! {
         div.side {
             p.brand { a href="/" { span.mark aria-hidden="true" { "◆" } " CodeButler" } }
+            // On a phone this opens what has no room at the top, also without script.
+            input.narrow-only #menu type="checkbox" aria-label="Menu";
+            label.narrow-only.button.menu for="menu" aria-hidden="true" { (sign("menu")) }
             form.search role="search" method="get" action="/search" {
                 input #search type="search" name="q" placeholder="Search" aria-label="Search threads, messages and files";
             }
             (nav(&here.address(), around))
-            @if !around.team.is_empty() {
-                section.presence aria-label="Team" {
-                    h2 { "Team" }
-                    (team(&around.team))
-                }
-            }
+            (team(&around.team))
             form.me method="post" action="/logout" {
                 span { (around.person.name) }
                 button.quiet type="submit" { "Log out" }
@@ -161,23 +162,33 @@ pub(super) fn nav(at: &str, around: &Around) -> Markup {
                 (entry("/memory", "Memory", 0, ""))
                 (entry("/cost", "Cost", 0, ""))
                 (entry("/people", "People", 0, ""))
-                // On a phone there is no room for the field.
-                li.narrow-only { a href="/search" aria-current=[(at == "/search").then_some("page")] { "Search" } }
             }
         }
     }
 }
 
-/// The team as a part that is swapped when somebody comes or goes.
+/// The team as a part that is swapped when somebody comes or goes; by repository where
+/// there are several.
 pub(super) fn team(members: &[Member]) -> Markup {
-    html! { div data-part="team" { (status::team(members)) } }
+    let teams: Vec<_> = members
+        .chunk_by(|one, next| one.repo == next.repo)
+        .collect();
+    html! {
+        section.presence aria-label="Team" data-part="team" {
+            @for team in &teams {
+                @let repo = team.first().map_or("", |one| one.repo.rsplit('/').next().unwrap_or(""));
+                h2 { "Team" @if teams.len() > 1 { " of " (repo) } }
+                (status::team(team))
+            }
+        }
+    }
 }
 
 /// What the keyboard can do; opened by `?`.
 fn keys() -> Markup {
     let rows = [
-        ("j  k", "next and previous message"),
-        ("o  Enter", "open the thread of the message"),
+        ("j  k", "next and previous message, line, card or file"),
+        ("o  Enter", "open it, or fold it"),
         ("c", "write"),
         ("/", "search"),
         ("Esc", "leave the text, close this"),
@@ -268,6 +279,7 @@ pub(super) fn empty(version: &str) -> Markup {
         "Empty",
         &html! {
             main.narrow {
+                p.brand { span.mark aria-hidden="true" { "◆" } " CodeButler" }
                 h1 { "No repository has joined yet" }
                 p { "Run " code { "codebutler up" } " in a repository; its channel appears here." }
                 p.version { (version) }
@@ -297,6 +309,7 @@ pub(super) fn problem(refusal: Refusal) -> Markup {
         "Problem",
         &html! {
             main.narrow {
+                p.brand { span.mark aria-hidden="true" { "◆" } " CodeButler" }
                 h1 { "That did not work" }
                 p.problem role="alert" { (refusal.sentence()) " (" code { (refusal.code()) } ")" }
                 p { a href="/" { "Back to the workspace" } }

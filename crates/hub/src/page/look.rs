@@ -1,7 +1,8 @@
 //! Gathers what the pages show: one look into the store per page.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use butler_policy::Duty;
 use butler_protocol::{ChannelId, PostTag, ThreadId};
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ use crate::{
     identity::Person,
     log::{self, notice::AgentKey},
     person_api::person_actions::thread_actions,
-    presence,
+    presence::{self, facts::Known},
     relay::hearing::{self, SlackStatus},
     store::db::Db,
     views::{
@@ -41,6 +42,7 @@ const SNIPPET: u64 = 48 * 1024;
 pub(super) struct Reader {
     person: Person,
     online: HashSet<AgentKey>,
+    known: HashMap<AgentKey, Known>,
     version: String,
     slack: Option<String>,
     heard: Option<SlackStatus>,
@@ -55,6 +57,7 @@ impl Reader {
             person,
             has_servers: !app.presence.servers.of(&app.presence.online()).is_empty(),
             online: app.presence.online(),
+            known: app.presence.facts.known(),
             version: app.version.clone(),
             slack: app.relay.as_ref().map(|relay| relay.workspace().to_owned()),
             heard: app.slack(),
@@ -73,6 +76,19 @@ impl Reader {
         &self.online
     }
 
+    /// What every agent said about itself.
+    pub(super) fn known(&self) -> &HashMap<AgentKey, Known> {
+        &self.known
+    }
+
+    /// Names of models that whoever builds in a repo can be given.
+    fn pool(&self, db: &Db, repo: &str) -> Result<Vec<String>, Trouble> {
+        let team = presence::team(db, Some(repo), &self.online, db.now_ms())?;
+        let builder = team.iter().find(|one| Duty::Build.is_of(one.role));
+        let known = builder.and_then(|one| self.known.get(&one.key));
+        Ok(known.map_or_else(Vec::new, |known| known.facts.pool.clone()))
+    }
+
     /// What texts are read with: everybody's name, and the hub's port.
     pub(super) fn names(&self, db: &Db) -> Result<Names, Trouble> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -83,12 +99,13 @@ impl Reader {
         Ok(Names::new(named.collect(), self.port))
     }
 
-    /// What stands around a page; the team of one repo, or nobody's.
+    /// What stands around a page; the team of one repo, or everybody.
     pub(super) fn around(self, db: &Db, repo: Option<&str>) -> Result<Around, Trouble> {
-        let team = match repo {
-            Some(repo) => presence::team(db, Some(repo), &self.online, db.now_ms())?,
-            None => Vec::new(),
-        };
+        let mut team = presence::team(db, repo, &self.online, db.now_ms())?;
+        for member in &mut team {
+            let known = self.known.get(&member.key);
+            member.failing = known.is_some_and(Known::is_failing);
+        }
         let names = self.names(db)?;
         let (open, _) = modals::of(db, &self.person.id)?;
         Ok(Around {
@@ -177,6 +194,7 @@ pub(super) async fn thread(
             let plans = edited::open_plans(db, &channel.repo, &decidable)?;
             Ok(ThreadPage {
                 highest: access::highest(db, rules, person)?,
+                pool: reader.pool(db, &channel.repo)?,
                 plans,
                 decidable: decidable
                     .into_iter()

@@ -15,4 +15,5 @@ pub(crate) mod plan;
 pub(crate) mod plan_form;
 pub(crate) mod rich;
 pub(crate) mod table;
+pub(crate) mod sign;
 pub(crate) mod text;

@@ -33,7 +33,7 @@ use crate::{
     },
     store::db::Db,
     views::{
-        overview, pulls,
+        needs, overview, pulls,
         review::{self, Lines, NewComment, Side},
         timeline,
     },
@@ -85,6 +85,7 @@ async fn gather(
                 decidable: decidable.into_iter().map(|one| one.asked.request).collect(),
                 comments: review::comments(db, &thread, &person.id)?,
                 viewed: review::viewed(db, &thread, &person.id)?,
+                title: needs::title(db, &thread)?,
                 names: reader.names(db)?,
                 around: reader.around(db, Some(&channel.repo))?,
                 decisions,

@@ -1,22 +1,19 @@
 //! Who is working: the card of a thread with its Stop, and the team's presence.
 
-use butler_protocol::{ActivityState, Role, ThreadId};
+use butler_protocol::{ActivityState, PullStatus, Role, ThreadId};
 use maud::{Markup, html};
 
-use crate::page::render::emoji;
-use crate::{presence::Member, views::overview::ThreadView};
+use crate::page::{layout::Around, render::sign::sign};
+use crate::{
+    presence::{Member, activity::Status},
+    views::overview::ThreadView,
+};
 
 /// "Coder · running cargo test · 0:42 · $0.18 of $5.00", and Stop where people
-/// can say it.
-pub(super) fn card(view: &ThreadView, here: bool) -> Markup {
+/// can say it; else what the thread waits for, or how it ended.
+pub(super) fn card(view: &ThreadView, around: &Around) -> Markup {
     let now = view.at_ms;
     let working: Vec<_> = view.activity.iter().filter(|s| s.works(now)).collect();
-    let parked: Vec<_> = view
-        .activity
-        .iter()
-        .filter(|s| s.state == ActivityState::Parked)
-        .collect();
-    let waits = view.decisions.iter().any(|view| view.decided.is_none());
     html! {
         div.status role="status" {
             @for status in &working {
@@ -29,18 +26,41 @@ pub(super) fn card(view: &ThreadView, here: bool) -> Markup {
                     (elapsed(status.since_ms, now))
                 }
             }
-            @if working.is_empty() {
-                @if waits {
-                    p.waiting { span.dot.waiting aria-hidden="true" {} "Waiting for your decision" }
-                } @else {
-                    @for status in &parked {
-                        p { (badge(status.role)) span { strong { (status.role.title()) } " is waiting for an answer" } }
-                    }
-                }
-                @if parked.is_empty() && !waits { p.soft { "Nobody is working" } }
-            }
+            @if working.is_empty() { (rests(view, around)) }
             (spent(view))
-            @if here && !working.is_empty() { (stop(&view.thread)) }
+            @if around.slack.is_none() && !working.is_empty() { (stop(&view.thread)) }
+        }
+    }
+}
+
+/// Nobody works: what waits for this person, for others, or how it ended.
+fn rests(view: &ThreadView, around: &Around) -> Markup {
+    let parked = |status: &&Status| status.state == ActivityState::Parked;
+    let parked: Vec<_> = view.activity.iter().filter(parked).collect();
+    let needs = around
+        .needs
+        .iter()
+        .filter(|need| need.thread == view.thread);
+    let needs: Vec<_> = needs.collect();
+    let waits = view.decisions.iter().any(|view| view.decided.is_none());
+    html! {
+        @for need in &needs {
+            p.rests.(need.kind.colour()) { span.dot.(need.kind.colour()) aria-hidden="true" {} span { (need.why) } }
+        }
+        @if !needs.is_empty() {
+        } @else if waits {
+            p.rests.asks { span.dot.asks aria-hidden="true" {} "Waits for somebody who may decide" }
+        } @else if !parked.is_empty() {
+            @for status in &parked {
+                p { (badge(status.role)) span { strong { (status.role.title()) } " is waiting for an answer" } }
+            }
+        } @else {
+            @match view.pull {
+                Some((number, PullStatus::Merged)) => p.rests { span.state.merged { "merged" } "#" (number) " is on the default branch" },
+                Some((number, PullStatus::Closed)) => p.rests { span.state.closed { "closed" } "#" (number) " was not merged" },
+                Some((number, PullStatus::Open)) => p.rests { span.state.open { "open" } "#" (number) " is open, nobody works on it" },
+                None => p.rests.soft { "Nothing is going on here. Write to go on." },
+            }
         }
     }
 }
@@ -77,8 +97,7 @@ fn elapsed(since_ms: i64, now: i64) -> Markup {
 
 /// A role's sign in its colour.
 pub(super) fn badge(role: Role) -> Markup {
-    let sign = emoji::sign(role.icon().trim_matches(':')).unwrap_or_default();
-    html! { span.avatar.small.(role.as_str()) aria-hidden="true" { (sign) } }
+    html! { span.avatar.small.(role.as_str()) aria-hidden="true" { (sign(role.as_str())) } }
 }
 
 /// The team at the side: who is there, and who works.
@@ -106,7 +125,9 @@ pub(super) fn team(members: &[Member]) -> Markup {
 
 /// In one word.
 pub(super) fn state_of(member: &Member) -> &'static str {
-    if !member.working.is_empty() {
+    if member.online && member.failing {
+        "failing"
+    } else if !member.working.is_empty() {
         "working"
     } else if member.online {
         "ready"

@@ -9,6 +9,7 @@ pub(crate) mod file;
 pub(crate) mod login;
 pub(crate) mod memory;
 pub(crate) mod needs;
+pub(crate) mod outlook;
 pub(crate) mod overviews;
 pub(crate) mod people;
 pub(crate) mod run;

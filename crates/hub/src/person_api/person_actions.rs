@@ -295,6 +295,11 @@ pub(crate) async fn approve_edited(
 ) -> Result<Decision, Trouble> {
     only_here(app)?;
     let (rules, redactor) = (app.rules.clone(), app.redactor.clone());
+    if let Some(model) = &edit.model
+        && !app.presence.facts.knows_model(model)
+    {
+        return refuse(Refusal::UnknownModel);
+    }
     let click = Click {
         channel,
         message: ts,

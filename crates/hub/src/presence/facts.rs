@@ -41,6 +41,14 @@ pub(crate) struct Known {
     pub(crate) last_error: Option<LastError>,
 }
 
+impl Known {
+    /// Whether the model that it asks first is left alone.
+    pub(crate) fn is_failing(&self) -> bool {
+        let usual = self.facts.models.first();
+        usual.is_some_and(|usual| self.facts.resting.contains(usual))
+    }
+}
+
 /// What is known of all of them.
 #[derive(Default)]
 pub(crate) struct Facts(Mutex<HashMap<AgentKey, Known>>);
@@ -54,6 +62,15 @@ impl Facts {
     /// Of all of them, as they are now.
     pub(crate) fn known(&self) -> HashMap<AgentKey, Known> {
         self.all().clone()
+    }
+
+    /// Whether some agent would know which model is meant; a full name always is one.
+    pub(crate) fn knows_model(&self, name: &str) -> bool {
+        let full = name.contains('/') && !name.contains(char::is_whitespace);
+        let all = self.all();
+        full || all
+            .values()
+            .any(|known| known.facts.pool.iter().any(|one| one == name))
     }
 
     /// Remembers a line of an agent's log if something went wrong there; true when it did.
@@ -90,6 +107,8 @@ async fn note(
         version: short(&facts.version),
         models: facts.models.iter().take(MODELS).map(short).collect(),
         resting: facts.resting.iter().take(MODELS).map(short).collect(),
+        pool: facts.pool.iter().take(MODELS).map(short).collect(),
+        outlook: facts.outlook,
     };
     let news = {
         let mut all = app.presence.facts.all();

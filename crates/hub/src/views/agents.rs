@@ -34,10 +34,12 @@ pub(crate) fn all(
 ) -> Result<Vec<AgentView>, Trouble> {
     let members = presence::team(db, None, online, db.now_ms())?;
     let today = budget::day_of(db.now_ms());
-    let view = |member: Member| {
+    let view = |mut member: Member| {
+        let known = known.remove(&member.key).unwrap_or_default();
+        member.failing = known.is_failing();
         Ok(AgentView {
             spent_today: spent(db, &member.repo, member.role, &today)?,
-            known: known.remove(&member.key).unwrap_or_default(),
+            known,
             member,
         })
     };

@@ -12,7 +12,7 @@ use crate::{
     budget::{self, Caps},
     error::Trouble,
     store::db::Db,
-    views::overview,
+    views::{needs, overview},
 };
 
 /// One line of a bill.
@@ -170,7 +170,7 @@ fn threads(db: &Db) -> Result<Vec<ThreadLine>, Trouble> {
         let Ok(root) = root.parse() else { continue };
         found.push(ThreadLine {
             thread: ThreadId::new(ChannelId::new(channel), root),
-            title: butler_slack::mrkdwn::unescape(&title),
+            title: needs::title_of(&title),
             calls,
             cost: Usd::from_nanos(spent),
         });

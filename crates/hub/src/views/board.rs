@@ -8,7 +8,7 @@ use rusqlite::params;
 use serde::Serialize;
 
 use crate::store::db::Db;
-use crate::{error::Trouble, presence::Job};
+use crate::{error::Trouble, presence::Job, views::needs};
 
 /// Where a thread stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -157,7 +157,7 @@ fn roots(db: &Db, channel: Option<&ChannelId>) -> Result<Vec<ThreadCard>, Troubl
         found.push(ThreadCard {
             thread: ThreadId::new(ChannelId::new(channel), root),
             channel: name,
-            title: butler_slack::mrkdwn::unescape(&text),
+            title: needs::title_of(&text),
             author,
             phase: Phase::Pm,
             replies,

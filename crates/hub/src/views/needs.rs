@@ -93,6 +93,15 @@ impl Kind {
             Self::Held => "Held",
         }
     }
+
+    /// A colour that means something: wrong, at rest, or only asking.
+    pub(crate) const fn colour(self) -> &'static str {
+        match self {
+            Self::Failed | Self::Budget => "bad",
+            Self::Stopped | Self::Held => "rests",
+            _ => "asks",
+        }
+    }
 }
 
 /// Everything that waits for anybody, what waits longest first.
@@ -415,24 +424,37 @@ pub(crate) fn title(db: &Db, thread: &ThreadId) -> Result<String, Trouble> {
         .prepare_cached(sql)?
         .query_row(keys, |row| row.get(0))
         .optional()?;
-    let line = first_line(&text.unwrap_or_default());
-    Ok(if line.is_empty() {
+    Ok(title_of(&text.unwrap_or_default()))
+}
+
+/// The same for a first message that is known.
+pub(crate) fn title_of(text: &str) -> String {
+    let line = first_line(text);
+    if line.is_empty() {
         "a thread".to_owned()
     } else {
         line
-    })
+    }
 }
 
-/// The first line without who is called, cut where a list would break.
+/// The first line without who is called and without marks of emphasis, cut where a list
+/// would break.
 fn first_line(text: &str) -> String {
-    let plain = mrkdwn::unescape(text);
+    let plain = mrkdwn::unescape(text).replace('`', "");
     let words = |line: &str| -> String {
         let words = line.split_whitespace();
-        let words: Vec<&str> = words.filter(|word| !word.starts_with("<@")).collect();
+        let words = words.filter(|word| !word.starts_with("<@"));
+        let words: Vec<&str> = words.map(unmarked).collect();
         words.join(" ").chars().take(140).collect()
     };
     let mut lines = plain.lines().map(words);
     lines.find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+/// `*word*` and its like; a mark inside of a word belongs to it.
+fn unmarked(word: &str) -> &str {
+    let inner = word.trim_matches(['*', '_', '~']);
+    if inner.is_empty() { word } else { inner }
 }
 
 #[cfg(test)]
@@ -443,6 +465,10 @@ mod tests {
     fn a_line_says_what_it_is_about_and_not_who_is_called() {
         assert_eq!(first_line("<@U1> <@U2>\n\n1. Really?\nmore"), "1. Really?");
         assert_eq!(first_line("<@U1> add &lt;b&gt;"), "add <b>");
+        assert_eq!(
+            first_line("add a `--json` flag to *list* in my_file * 2"),
+            "add a --json flag to list in my_file * 2"
+        );
         assert_eq!(first_line(""), "");
         assert_eq!(first_line(&"ü".repeat(500)).chars().count(), 140);
     }

@@ -1,6 +1,6 @@
 //! What the page and `/v1` show about threads and agents.
 
-use butler_protocol::{DecisionView, MessageTs, Role, ThreadId, Usd};
+use butler_protocol::{DecisionView, MessageTs, PullStatus, Role, ThreadId, Usd};
 use rusqlite::params;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use crate::{
     person_api::person_actions::thread_actions,
     presence::activity::{self, Status},
     store::db::Db,
+    views::pulls,
     workspace::{channels, decide, message, read},
 };
 
@@ -29,6 +30,8 @@ pub(crate) struct ThreadView {
     pub(crate) decisions: Vec<DecisionView>,
     /// The words by which a person can act on the thread itself now.
     pub(crate) can: Vec<&'static str>,
+    /// Its pull request: number and state.
+    pub(crate) pull: Option<(u64, PullStatus)>,
     pub(crate) records: Vec<Value>,
     /// When this was looked at.
     #[serde(skip)]
@@ -80,6 +83,7 @@ pub(crate) fn thread(
         },
         can: thread_actions::possible(db, &thread, &decisions)?,
         decisions,
+        pull: pulls::brief(db, &thread)?,
         records: Vec::new(),
         at_ms,
         thread,

@@ -31,6 +31,18 @@ pub(crate) struct Pull {
     pub(crate) diff: Option<String>,
 }
 
+/// Number and state of a thread's newest one.
+pub(crate) fn brief(db: &Db, thread: &ThreadId) -> Result<Option<(u64, PullStatus)>, Trouble> {
+    let sql = "SELECT number, state FROM pulls WHERE channel = ?1 AND root = ?2
+        ORDER BY number DESC LIMIT 1";
+    let keys = params![thread.channel.as_str(), thread.root.as_str()];
+    let found = db.prepare_cached(sql)?.query_row(keys, |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+    });
+    let found = found.optional()?;
+    Ok(found.map(|(number, state)| (number.unsigned_abs(), status(&state))))
+}
+
 /// Writes the newest word down. What was merged stays merged.
 pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> {
     fault("hub.before-pull");
@@ -139,6 +151,14 @@ pub(crate) fn to_watch(db: &Db, repo: &str) -> Result<Vec<PullNews>, Trouble> {
     Ok(news.collect())
 }
 
+fn status(word: &str) -> PullStatus {
+    match word {
+        "merged" => PullStatus::Merged,
+        "closed" => PullStatus::Closed,
+        _ => PullStatus::Open,
+    }
+}
+
 /// A row; nothing when it is not about a thread.
 fn read(row: &Row<'_>) -> rusqlite::Result<Option<Pull>> {
     let state: String = row.get(8)?;
@@ -155,11 +175,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Pull>> {
         body: row.get(5)?,
         branch: row.get(6)?,
         head: row.get(7)?,
-        state: match state.as_str() {
-            "merged" => PullStatus::Merged,
-            "closed" => PullStatus::Closed,
-            _ => PullStatus::Open,
-        },
+        state: status(&state),
         at_ms: row.get(9)?,
         url: row.get(10)?,
         last_diff: None,

@@ -34,6 +34,8 @@ export const open = async (browser, size) => {
     isMobile: phone,
     locale: "en-GB",
     timezoneId: "UTC",
+    // Pictures that are kept are small.
+    ...(process.env.SCALE && { deviceScaleFactor: Number(process.env.SCALE) }),
   });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
@@ -71,5 +73,8 @@ export const judge = async (page, where, schemes = ["light", "dark"]) => {
 };
 
 export const picture = async (page, name) => {
-  if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, `${name}.png`) });
+  const { PICTURES, SCALE } = process.env;
+  const kind = SCALE ? { type: "jpeg", quality: 60 } : { type: "png" };
+  const end = SCALE ? "jpg" : "png";
+  if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name}.${end}`), ...kind });
 };

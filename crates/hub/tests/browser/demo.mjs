@@ -41,7 +41,7 @@ try {
   const views = {
     timeline: [`${thread}/timeline`, ".timeline .tool summary"],
     changes: [`${thread}/changes`, "table.diff .add"],
-    "thread-cost": [`${thread}/cost`, ".bars .coder"],
+    "thread-cost": [`${thread}/cost`, ".bill .coder"],
     board: [new URL("/board", thread).href, ".column .ticket"],
     cost: [new URL("/cost", thread).href, ".chart .column"],
     agents: [new URL("/agents", thread).href, ".agent .ready"],

@@ -18,7 +18,7 @@ try {
   const invite = async (name, may) => {
     await go(owner.page, "people");
     await owner.page.getByLabel("Name").fill(name);
-    await owner.page.getByRole("combobox", { name: "Who" }).selectOption({ label: may });
+    await owner.page.getByRole("combobox", { name: "Rights" }).selectOption({ label: may });
     await owner.page.getByRole("button", { name: "Make a link" }).click();
     const link = await owner.page.getByLabel("Invitation").inputValue();
     const visitor = await open(browser, SIZE);

@@ -15,7 +15,8 @@ try {
   expect((await steps.inputValue()) === "do it", "the form holds the plan");
   await steps.fill(`do it\nand test it at ${SIZE}`);
   await card.getByLabel("Done when, one per line").fill("it works");
-  await card.getByRole("combobox").selectOption("complex");
+  await card.getByRole("combobox", { name: "Complexity" }).selectOption("complex");
+  await card.getByRole("combobox", { name: "Model" }).selectOption("strong");
   await card.getByLabel("May cost, in dollars").fill("2.50");
   await judge(page, "a plan as a form");
   await picture(page, `${SIZE}-plan-form`);
@@ -23,6 +24,7 @@ try {
   const decided = page.locator(".message.decided", { hasText: `and test it at ${SIZE}` });
   await decided.waitFor();
   await decided.getByText("May cost at most: $2.50").waitFor();
+  await decided.getByText("Built by: strong").waitFor();
   await decided.getByText(/Approved, with changes, by you/).waitFor();
   expect(faults.length === 0, `a quiet page, but: ${faults.join("; ")}`);
   console.log("ok");

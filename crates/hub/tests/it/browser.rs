@@ -4,7 +4,7 @@
 use std::{path::PathBuf, process::Stdio};
 
 use butler_hub::Tokens;
-use butler_protocol::{DecisionKind, MessageTs, RequestId, Role, Standing};
+use butler_protocol::{AgentFacts, DecisionKind, MessageTs, RequestId, Role, Standing};
 use serde_json::{Value, json};
 use tokio::{process::Command, time::timeout};
 
@@ -271,6 +271,11 @@ async fn a_plan_is_changed_on_its_card() {
     let Some(dir) = driver() else { return };
     let world = World::start().await;
     let root = with_cards(&world).await;
+    let facts = AgentFacts {
+        pool: vec!["cheap".into(), "strong".into()],
+        ..AgentFacts::default()
+    };
+    world.control(Role::Coder).facts(&facts).await.unwrap();
     for size in ["desktop", "phone"] {
         let more = [
             ("CHANNEL", world.channel().to_string()),
@@ -282,6 +287,7 @@ async fn a_plan_is_changed_on_its_card() {
         let plan = view.edited.unwrap();
         assert_eq!(plan.steps[1].text, format!("and test it at {size}"));
         assert_eq!(plan.cap, Some(butler_protocol::Usd::from_cents(250)));
+        assert_eq!(plan.model.as_deref(), Some("strong"));
         assert_eq!(view.decided.unwrap().sha256, plan.sha256());
     }
 }

@@ -482,6 +482,17 @@ async fn a_plan_is_changed_in_place_and_the_decision_is_about_that() {
 
     let mut with_cap = changed.clone();
     with_cap["cap"] = json!(butler_protocol::Usd::from_cents(250));
+    // A model that nobody knows would be asked of nobody.
+    with_cap["model"] = json!("strong");
+    let (_, answer) = world
+        .person(&world.ana, "v1/plans/approve", &with_cap)
+        .await;
+    assert_eq!(answer["error"], "unknown_model");
+    let facts = butler_protocol::AgentFacts {
+        pool: vec!["strong".into()],
+        ..Default::default()
+    };
+    world.control(Role::Coder).facts(&facts).await.unwrap();
     let (status, answer) = world
         .person(&world.ana, "v1/plans/approve", &with_cap)
         .await;
@@ -496,6 +507,7 @@ async fn a_plan_is_changed_in_place_and_the_decision_is_about_that() {
         "what was asked stays"
     );
     assert_eq!(plan.steps[1].text, "and test it");
+    assert_eq!(plan.model.as_deref(), Some("strong"));
     assert_eq!(plan.title, "a", "what was not changed is the agent's");
     // The card shows what was approved, and by whom it was changed.
     let thread = world

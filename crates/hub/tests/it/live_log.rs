@@ -2,11 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use butler_protocol::{AgentFacts, LogBatch, LogLevel, LogLine, Role};
+use butler_protocol::{
+    AgentFacts, BranchClash, BranchName, LogBatch, LogLevel, LogLine, Outlook, PullStatus,
+    RoadmapEntry, Role,
+};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::world::{PATIENCE, World, client, secret};
+use crate::{
+    views::news,
+    world::{PATIENCE, World, client, secret},
+};
 
 fn line(level: LogLevel, message: &str) -> LogLine {
     LogLine {
@@ -64,7 +70,10 @@ async fn the_agents_say_what_they_are_and_what_went_wrong() {
         version: "1.2.3".into(),
         models: vec!["big/model".into(), "small/model".into()],
         resting: vec!["big/model".into()],
+        ..AgentFacts::default()
     };
+    // It counts as failing while it is there, whatever it does.
+    let _there = world.socket(Role::Coder).await;
     coder.facts(&facts).await.unwrap();
     coder
         .log(&batch(&[
@@ -87,7 +96,8 @@ async fn the_agents_say_what_they_are_and_what_went_wrong() {
     let cards: Vec<&str> = page.split("<article").collect();
     let coder = cards.iter().find(|card| card.contains(">Coder ")).unwrap();
     for wanted in [
-        "version 1.2.3",
+        "1.2.3",
+        "class=\"state failing\"",
         "big/model",
         "keeps failing",
         "small/model",
@@ -96,6 +106,55 @@ async fn the_agents_say_what_they_are_and_what_went_wrong() {
         assert!(coder.contains(wanted), "{wanted} in {coder}");
     }
     assert!(!page.contains(&secret()), "{page}");
+    assert!(page.contains("dot failing"), "also at the side: {page}");
+}
+
+#[tokio::test]
+async fn the_board_shows_what_is_ahead() {
+    let world = World::start().await;
+    let root = world.say("build it", None).await;
+    let branch = BranchName::new("codebutler/build-it-abc123");
+    let mut pull = news(&world, &root, PullStatus::Open, None);
+    pull.branch = Some(branch.clone());
+    world.control(Role::Coder).pull(&pull).await.unwrap();
+    let browser = crate::page::Browser::login(&world).await;
+    let board = browser.get("/board").await;
+    assert!(!board.contains("Forecast") && !board.contains("Roadmap"));
+    let item = |number, state: &str, depends_on| RoadmapEntry {
+        number,
+        title: format!("Item {state}"),
+        state: state.into(),
+        why: String::new(),
+        depends_on,
+    };
+    let outlook = Outlook {
+        roadmap: vec![item(1, "done", vec![]), item(2, "ready", vec![1])],
+        clashes: vec![BranchClash {
+            one: branch.clone(),
+            other: Some(BranchName::new("codebutler/other-abc124")),
+            files: vec!["notes.sh".into()],
+        }],
+        order: vec![branch],
+    };
+    let facts = AgentFacts {
+        outlook,
+        ..AgentFacts::default()
+    };
+    world.control(Role::Pm).facts(&facts).await.unwrap();
+    let board = browser.get("/board").await;
+    for wanted in [
+        "1 of 2 done",
+        "2. Item ready",
+        "codebutler/other-abc124",
+        "notes.sh",
+    ] {
+        assert!(board.contains(wanted), "{wanted} in {board}");
+    }
+    // A branch with a pull request is known by that.
+    assert!(
+        !board.contains("codebutler/build-it-abc123</code> and"),
+        "{board}"
+    );
 }
 
 #[tokio::test]

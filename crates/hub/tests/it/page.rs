@@ -176,7 +176,7 @@ async fn a_person_logs_in_once_says_something_and_presses_a_button() {
         shown.contains("data-action=\"cb:plan01:approve\""),
         "{shown}"
     );
-    assert!(shown.contains("codebutler.pm") && shown.contains("Waiting for your decision"));
+    assert!(shown.contains("codebutler.pm") && shown.contains("The plan is waiting for approval"));
 
     let press = [
         ("ts", posted.ts.as_str()),

@@ -21,12 +21,15 @@ use crate::{
 const TABLE: &str = "
             page        /v1         words       reactions   slack       slack-words slack-reactions command-line
 ask         guest       guest       guest       guest       guest       guest       guest           you
+stop        guest       guest       guest       guest       -           guest       guest           you
 plan        approver    approver    approver    approver    approver    approver    approver        you
+edit        approver    approver    -           -           -           -           -               you
 command     approver    approver    approver    approver    approver    approver    approver        you
 learning    approver    approver    approver    approver    approver    approver    approver        you
 money       approver    approver    -           -           approver    -           -               you
 merge       maintainer  maintainer  maintainer  -           maintainer  maintainer  -               you
 hold        maintainer  maintainer  maintainer  -           maintainer  maintainer  -               you
+close       maintainer  maintainer  maintainer  -           -           maintainer  -               you
 archive     approver    approver    approver    -           approver    approver    -               you
 invite      admin       admin       -           -           -           -           -               you
 rights      admin       admin       -           -           -           -           -               you
@@ -51,7 +54,7 @@ fn cells() -> Vec<(&'static str, &'static str, Option<&'static str>)> {
 
 fn card_kind(action: &str) -> Option<(DecisionKind, &'static str)> {
     Some(match action {
-        "plan" => (DecisionKind::Plan, "approve"),
+        "plan" | "edit" => (DecisionKind::Plan, "approve"),
         "command" => (DecisionKind::Command, "approve"),
         "learning" => (DecisionKind::Learning, "accept"),
         "money" => (DecisionKind::Cap, "raise"),
@@ -72,6 +75,13 @@ fn acts(dir: &std::path::Path) -> i64 {
     let store = rusqlite::Connection::open(dir.join("hub.sqlite3")).unwrap();
     let sql = "SELECT count(*) FROM events WHERE json_extract(frame, '$.codebutler.kind') = 'act'
         OR json_extract(frame, '$.payload.actions[0].action_id') LIKE 'cb-act-%'";
+    store.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// Threads whose work was told to stop.
+fn stopped(dir: &std::path::Path) -> i64 {
+    let store = rusqlite::Connection::open(dir.join("hub.sqlite3")).unwrap();
+    let sql = "SELECT count(*) FROM stops";
     store.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
@@ -132,7 +142,9 @@ impl Attempt<'_> {
         }
         match action {
             "ask" => self.asks(way).await,
-            "hold" | "archive" => self.acts(action, way).await,
+            "stop" => self.stops(way).await,
+            "edit" => self.edits(way).await,
+            "hold" | "close" | "archive" => self.acts(action, way).await,
             "invite" | "rights" | "sessions" | "audit" => self.administers(action, way).await,
             card => self.decides(card, way).await,
         }
@@ -158,6 +170,63 @@ impl Attempt<'_> {
             }
         }
         logged(world.dir.path(), &text) > 0
+    }
+
+    async fn stops(&self, way: &str) -> bool {
+        let world = self.world;
+        let root = world.say("go", None).await;
+        let before = stopped(world.dir.path());
+        match way {
+            "page" => {
+                let path = format!("c/{}/{root}/stop", world.channel());
+                self.form(&path, &[]).await;
+            }
+            "reactions" => {
+                let body =
+                    json!({"channel": world.channel(), "ts": root, "name": "octagonal_sign"});
+                self.post("v1/reactions", body).await;
+            }
+            _ => {
+                let body = json!({"channel": world.channel(), "text": "stop", "thread_ts": root});
+                self.post("v1/messages", body).await;
+            }
+        }
+        stopped(world.dir.path()) > before
+    }
+
+    /// A plan that is changed on its card: no word and no reaction says what to change.
+    async fn edits(&self, way: &str) -> bool {
+        let (root, ts, id, _) = self.card("edit").await;
+        let world = self.world;
+        match way {
+            "page" => {
+                let form = [
+                    ("ts", ts.as_str()),
+                    ("root", root.as_str()),
+                    ("request", &id),
+                    ("steps", "do it otherwise"),
+                    ("complexity", "simple"),
+                ];
+                self.form(&format!("c/{}/plan", world.channel()), &form)
+                    .await;
+            }
+            "/v1" => {
+                let body = json!({"channel": world.channel(), "ts": ts, "request": id,
+                    "steps": ["do it otherwise"], "complexity": "simple"});
+                self.post("v1/plans/approve", body).await;
+            }
+            "words" => {
+                let body = json!({"channel": world.channel(), "thread_ts": root,
+                    "text": format!("approve {id}: do it otherwise")});
+                self.post("v1/messages", body).await;
+            }
+            _ => {
+                let body = json!({"channel": world.channel(), "ts": ts, "name": "pencil2"});
+                self.post("v1/reactions", body).await;
+            }
+        }
+        let view = world.control(Role::Pm).decision(&RequestId::new(&id)).await;
+        view.unwrap().edited.is_some()
     }
 
     async fn card(&self, action: &str) -> (MessageTs, MessageTs, String, &'static str) {
@@ -234,7 +303,8 @@ impl Attempt<'_> {
                 self.form(&format!("c/{}/say", world.channel()), &form)
                     .await;
             }
-            "/v1" => {
+            // Closing is a word that asks with a card; no button says it.
+            "/v1" if action != "close" => {
                 let mut post = world.post("held up", Some(&root), &format!("b{}", self.number));
                 post.blocks = Some(json!([{"type": "actions", "elements": [{"type": "button",
                     "action_id": format!("cb-act-{action}"),
@@ -244,7 +314,7 @@ impl Attempt<'_> {
                 let body = json!({"channel": world.channel(), "ts": ts, "action_id": action});
                 self.post("v1/actions", body).await;
             }
-            "words" => {
+            "words" | "/v1" => {
                 let body = json!({"channel": world.channel(), "text": action, "thread_ts": root});
                 self.post("v1/messages", body).await;
             }
@@ -382,7 +452,9 @@ impl Attempt<'_> {
                 assert_eq!(tokens.contradicts_audit().unwrap(), None);
                 verify_audit(&lines).is_ok()
             }
-            "hold" | "archive" => self.acts(action, "words").await,
+            "hold" | "close" | "archive" => self.acts(action, "words").await,
+            "stop" => self.stops("words").await,
+            "edit" => self.edits("/v1").await,
             "ask" => self.asks("/v1").await,
             card => self.decides(card, "/v1").await,
         }
@@ -533,8 +605,9 @@ async fn every_cell_of_the_table_in_slack() {
             let Some(way) = way.strip_prefix("slack") else {
                 continue;
             };
-            if ["invite", "rights", "sessions", "audit"].contains(&action) {
-                // There is nothing in Slack to do it with.
+            // There is nothing in Slack to do it with; a plan is changed there in a form,
+            // which `relay_forms` tries.
+            if ["edit", "invite", "rights", "sessions", "audit"].contains(&action) {
                 assert_eq!(least, None);
                 continue;
             }
@@ -545,9 +618,22 @@ async fn every_cell_of_the_table_in_slack() {
                 .say(user, channel.as_str(), &format!("start-{number}."), None);
             heard(format!("start-{number}.")).await;
             let thread = ThreadId::new(channel.clone(), root.parse().unwrap());
-            let before = acts(&dir);
+            let before = acts(&dir) + stopped(&dir);
             let mut id = None;
-            if let Some((kind, choice)) = card_kind(action) {
+            if action == "stop" {
+                match way {
+                    "-words" => {
+                        world.slack.say(user, channel.as_str(), "stop", Some(&root));
+                    }
+                    "-reactions" => {
+                        world
+                            .slack
+                            .react(user, channel.as_str(), &root, "octagonal_sign");
+                    }
+                    // There is no button for it in Slack.
+                    _ => {}
+                }
+            } else if let Some((kind, choice)) = card_kind(action) {
                 let request = format!("s{number:05}");
                 let ts = ask_in_slack(&world, &root, &request, kind).await;
                 match way {
@@ -580,6 +666,7 @@ async fn every_cell_of_the_table_in_slack() {
                 pull.branch = None;
                 world.control(Role::Lead).pull(&pull).await.unwrap();
                 match way {
+                    "" if action == "close" => {}
                     "" => {
                         let mut post =
                             world.post(Role::Lead, "held", Some(&root), &format!("b{number}"));
@@ -619,7 +706,7 @@ async fn every_cell_of_the_table_in_slack() {
                     decided.is_some()
                 }
                 None if action == "ask" => true,
-                None => acts(&dir) > before,
+                None => acts(&dir) + stopped(&dir) > before,
             };
             let expected = least.is_some_and(|least| suffices(name, least));
             assert_eq!(counted, expected, "{name} {action} by slack{way}");

@@ -196,6 +196,7 @@ mod tests {
                 complexity: Complexity::Simple,
                 estimate: None,
                 cap: None,
+                model: None,
             },
         }
     }

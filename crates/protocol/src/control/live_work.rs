@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ThreadId;
+use crate::{BranchName, ThreadId};
 
 /// `POST /agent/v1/live`: what a role does in a thread this very moment, as a whole. Sent
 /// only while somebody looks.
@@ -70,4 +70,50 @@ pub struct AgentFacts {
     /// Those that failed several times in a row and are left alone for a while.
     #[serde(default)]
     pub resting: Vec<String>,
+    /// Names that a person may choose a model by.
+    #[serde(default)]
+    pub pool: Vec<String>,
+    /// What is ahead, from the one who looks after the roadmap.
+    #[serde(default)]
+    pub outlook: Outlook,
+}
+
+/// What a repository's team has before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outlook {
+    /// The roadmap, as the default branch has it.
+    pub roadmap: Vec<RoadmapEntry>,
+    /// Open branches that would not merge.
+    pub clashes: Vec<BranchClash>,
+    /// The order in which the open branches are best merged.
+    pub order: Vec<BranchName>,
+}
+
+/// One item of the roadmap.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoadmapEntry {
+    /// Its number.
+    pub number: u32,
+    /// What it is called.
+    pub title: String,
+    /// `ready`, `waiting`, `in_progress`, `done`, `blocked`, or a word that somebody wrote.
+    pub state: String,
+    /// Why it is blocked, where somebody said so.
+    #[serde(default)]
+    pub why: String,
+    /// What must be done first.
+    #[serde(default)]
+    pub depends_on: Vec<u32>,
+}
+
+/// Two branches that do not merge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchClash {
+    /// The one.
+    pub one: BranchName,
+    /// The other; nobody's where it is the default branch itself.
+    #[serde(default)]
+    pub other: Option<BranchName>,
+    /// The files in conflict.
+    pub files: Vec<String>,
 }

@@ -89,7 +89,7 @@ refusals! {
     ItemAlreadyStarted = "item_already_started", NoSuchRun = "no_such_run",
     RunBudget = "run_budget", RunNotRunning = "run_not_running",
     InvalidPerson = "invalid_person", NoRight = "no_right", OwnerStays = "owner_stays",
-    NotInChange = "not_in_change",
+    NotInChange = "not_in_change", UnknownModel = "unknown_model",
 }
 
 impl Refusal {
@@ -133,6 +133,7 @@ impl Refusal {
             }
             Refusal::UseSlack => "This workspace is in Slack: say and decide it there.",
             Refusal::NoText => "There was nothing to say.",
+            Refusal::UnknownModel => "No agent here knows a model of that name.",
             Refusal::NotInChange => {
                 "These lines are not part of the change any more. Look at it again."
             }

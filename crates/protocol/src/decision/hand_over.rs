@@ -253,6 +253,9 @@ pub struct Plan {
     /// What the thread may cost, where a person said so on the card.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cap: Option<Usd>,
+    /// Who builds it, where a person said so on the card: a name of the pool, or a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 impl Plan {

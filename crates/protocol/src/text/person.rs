@@ -56,7 +56,8 @@ pub fn with_names<'a>(text: &'a str, name: impl Fn(&str) -> Option<String>) -> C
         let (id, label) = inside.split_once('|').unwrap_or((inside, ""));
         let known = name(id).unwrap_or_else(|| label.to_owned());
         match person_name(&known) {
-            NAMELESS => named.push_str(NAMELESS),
+            // With the sign nobody takes it for a part of the sentence.
+            NAMELESS => named.push_str("@the user"),
             known => {
                 named.push('@');
                 named.push_str(known.trim_start_matches('@'));
@@ -94,7 +95,7 @@ mod tests {
         for (text, told) in [
             (
                 "ask <@U1>, <@U2> or <@U3|ben>",
-                "ask @ana, the user or @ben",
+                "ask @ana, @the user or @ben",
             ),
             ("a <@ b", "a <@ b"),
             ("a < b", "a < b"),

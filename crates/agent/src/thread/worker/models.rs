@@ -1,5 +1,5 @@
-//! Which model works in this thread: the one a person asked for, else the one
-//! for the plan's complexity, else the role's usual one.
+//! Which model works in this thread: the one a person asked for, else the one that the
+//! plan names or its complexity asks for, else the role's usual one.
 
 use butler_policy::{Right, right};
 use butler_protocol::{EventId, HandOver, Record, Speaker};
@@ -16,9 +16,8 @@ pub(crate) fn models_for(rules: &ModelRules, facts: &ThreadFold) -> Models {
     let mut models = rules.chain.clone();
     if let Some(by_complexity) = &rules.by_complexity {
         if let Some((_, plan)) = facts.plan() {
-            by_complexity
-                .of(plan.complexity)
-                .clone_into(&mut models.usual);
+            let chosen = plan.model.as_deref().and_then(|name| rules.named(name));
+            models.usual = chosen.unwrap_or_else(|| by_complexity.of(plan.complexity).to_owned());
         }
         models.stronger = Some(by_complexity.complex.clone());
     }

@@ -22,7 +22,11 @@ pub(crate) fn people(view: &Value) -> People {
 /// for is in a file, which is named. Control characters are taken out: a terminal
 /// would obey them.
 pub(crate) fn words(message: &Value, people: &People) -> String {
-    let plain = |text: &str| mrkdwn::unescape(&with_names(text, |id| people.get(id).cloned()));
+    // Whoever reads this is meant.
+    let plain = |text: &str| {
+        let named = with_names(text, |id| people.get(id).cloned());
+        mrkdwn::unescape(&named).replace("@the user", "@you")
+    };
     let blocks = || message["blocks"].as_array().into_iter().flatten();
     let title = |block: &Value| Some(format!("{}\n\n", block["text"]["text"].as_str()?));
     let body: String = blocks()

@@ -3,25 +3,31 @@
 const places = { n: () => "/needs", c: () => document.querySelector(".side .channels a")?.href, b: () => "/board", a: () => "/agents", m: () => "/cost", p: () => "/people" };
 let going = false;
 
-const messages = () => [...document.querySelectorAll(".message")];
+// What one goes through in a view: messages, or the lines, cards and files of the others.
+const THINGS = ".message, .needs li, .hits li, .ticket, .files > .file, .timeline > li";
 
 const step = (by) => {
-  const all = messages();
+  const all = [...document.querySelectorAll(THINGS)];
   if (all.length === 0) return;
-  const current = document.activeElement?.closest(".message");
+  const current = document.activeElement?.closest(THINGS);
   const at = current ? all.indexOf(current) + by : by > 0 ? 0 : all.length - 1;
   const next = all[Math.max(0, Math.min(all.length - 1, at))];
+  next.tabIndex = -1;
   next.focus();
   next.scrollIntoView({ block: "nearest" });
 };
 
-const openThread = () =>
-  document.activeElement?.closest(".entry")?.querySelector(".open a")?.click();
+// The thread of a message, or where the line or card leads; a fold opens and closes.
+const openThing = () => {
+  const thing = document.activeElement?.closest(THINGS);
+  const link = thing?.closest(".entry") ? thing.closest(".entry").querySelector(".open a") : thing?.querySelector("summary, a[href]");
+  if (!thing?.closest(".messages") || thing.closest(".entry")) link?.click();
+};
 
 const actions = {
   j: () => step(1),
   k: () => step(-1),
-  o: openThread,
+  o: openThing,
   c: () => document.querySelector(".composer textarea")?.focus(),
   "/": () => document.getElementById("search")?.focus(),
   g: () => {
@@ -39,8 +45,8 @@ const pressed = (event) => {
     return;
   }
   if (writing || document.querySelector("dialog[open]")) return;
-  if (event.key === "Enter" && event.target.matches(".message")) {
-    openThread();
+  if (event.key === "Enter" && event.target.matches(THINGS)) {
+    openThing();
     return;
   }
   const place = going && places[event.key]?.();

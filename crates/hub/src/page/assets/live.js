@@ -68,7 +68,10 @@ const listen = () => {
   };
   source.addEventListener("event", heard);
   source.addEventListener("page", heard);
-  source.addEventListener("agents", refresh);
+  source.addEventListener("agents", () => {
+    refresh();
+    refreshAround();
+  });
   source.addEventListener("reload", refresh);
   source.addEventListener("open", () => {
     // Also at the first time: something may have changed since the page was made.

@@ -8,15 +8,15 @@ use maud::{Markup, html};
 pub(crate) struct Bar<'a> {
     pub(crate) label: &'a str,
     pub(crate) cost: Usd,
-    /// What stands beside the figure, as in "12 calls".
-    pub(crate) note: String,
+    /// How many calls it was.
+    pub(crate) calls: i64,
     pub(crate) link: Option<String>,
     /// A colour of the stylesheet.
     pub(crate) class: &'a str,
 }
 
-/// Horizontal bars, one row each: label, bar, figure.
-pub(crate) fn rows(bars: &[Bar<'_>]) -> Markup {
+/// A bill: what it was for, its share as a bar, how often, and what it cost.
+pub(crate) fn rows(what: &str, bars: &[Bar<'_>]) -> Markup {
     let most = bars
         .iter()
         .map(|bar| bar.cost.nanos())
@@ -24,19 +24,25 @@ pub(crate) fn rows(bars: &[Bar<'_>]) -> Markup {
         .unwrap_or(0)
         .max(1);
     html! {
-        ul.bars {
-            @for bar in bars {
-                li {
-                    span.label {
-                        @match &bar.link {
-                            Some(link) => { a href=(link) { (bar.label) } }
-                            None => (bar.label),
+        table.bill {
+            thead { tr { th scope="col" { (what) } th scope="col" { span.hidden { "Share" } } th scope="col" { "Calls" } th scope="col" { "Cost" } } }
+            tbody {
+                @for bar in bars {
+                    tr {
+                        th scope="row" {
+                            @match &bar.link {
+                                Some(link) => { a href=(link) { (bar.label) } }
+                                None => (bar.label),
+                            }
                         }
-                    }
-                    span.figure { (bar.cost) " " span.soft { (bar.note) } }
-                    svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" {
-                        rect.track width="1000" height="10" rx="5" {}
-                        rect.(bar.class) width=(share(bar.cost, most, 1000)) height="10" rx="5" {}
+                        td.share {
+                            svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" {
+                                rect.track width="1000" height="10" rx="5" {}
+                                rect.(bar.class) width=(share(bar.cost, most, 1000)) height="10" rx="5" {}
+                            }
+                        }
+                        td.figure { (bar.calls) }
+                        td.figure { (bar.cost) }
                     }
                 }
             }
@@ -72,7 +78,7 @@ pub(crate) fn columns(bars: &[Bar<'_>], title: &str) -> Markup {
                 @for (index, bar) in (0_i64..).zip(bars) {
                     @let height = share(bar.cost, most, HEIGHT - 22);
                     rect.column x=(index * step + step / 8) y=(HEIGHT - height) width=(step * 3 / 4)
-                        height=(height) rx="3" { title { (bar.label) ": " (bar.cost) " " (bar.note) } }
+                        height=(height) rx="3" { title { (bar.label) ": " (bar.cost) ", calls: " (bar.calls) } }
                     @if count <= 12 {
                         text x=(index * step + step / 2) y=(HEIGHT - height - 6) { (bar.cost) }
                     }
@@ -105,11 +111,11 @@ mod tests {
         let bar = Bar {
             label: "<b>",
             cost: Usd::from_cents(7),
-            note: "2 calls".into(),
+            calls: 2,
             link: None,
             class: "coder",
         };
-        let html = rows(&[bar]).into_string();
+        let html = rows("Role", &[bar]).into_string();
         assert!(
             html.contains("&lt;b&gt;") && html.contains("$0.07"),
             "{html}"
@@ -117,7 +123,7 @@ mod tests {
         let bar = Bar {
             label: "2026-11-15",
             cost: Usd::ZERO,
-            note: String::new(),
+            calls: 0,
             link: None,
             class: "",
         };

@@ -13,6 +13,7 @@ use crate::page::render::{
     attached::{FileTexts, attached},
     blocks::{self, Place},
     emoji, plan_form,
+    sign::sign,
     text::{self, Names},
 };
 use crate::identity::{Person, names::BOT_NAME};
@@ -31,6 +32,8 @@ pub(crate) struct Scene<'a> {
     /// Plans that wait on cards.
     pub(crate) plans: &'a [(RequestId, Plan)],
     pub(crate) files: &'a FileTexts,
+    /// Names of models that can build them.
+    pub(crate) pool: &'a [String],
     /// The channel shows threads; their buttons are inside.
     pub(crate) in_channel: bool,
     /// Whether people act on the page; with Slack behind the hub they act there.
@@ -78,7 +81,7 @@ pub(crate) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
                 (attached(message, scene.files, scene.names))
                 @if let Some(view) = asked {
                     @if place.open && let Some((request, plan)) = scene.plans.iter().find(|(id, _)| *id == view.asked.request) {
-                        (plan_form::form(scene.channel, (&ts, &root), request, plan))
+                        (plan_form::form(scene.channel, (&ts, &root), (request, plan), scene.pool))
                     }
                     @if view.asked.kind == DecisionKind::Merge && !scene.in_channel {
                         p.leads { a href={ "/c/" (scene.channel) "/" (root) "/changes" } { "Review the changes" } }
@@ -112,13 +115,15 @@ fn author(message: &Value, names: &Names) -> String {
 }
 
 fn avatar(message: &Value, role: Option<Role>, names: &Names) -> Markup {
-    let class = role.map_or("person", Role::as_str);
-    let icon = message["icons"]["emoji"].as_str().or(role.map(Role::icon));
+    if let Some(role) = role {
+        return html! { span.avatar.(role.as_str()) aria-hidden="true" { (sign(role.as_str())) } };
+    }
+    let icon = message["icons"]["emoji"].as_str();
     let sign = icon.and_then(|name| emoji::sign(name.trim_matches(':')));
     let name = author(message, names);
     let letter = name.chars().find(|c| c.is_alphanumeric());
     html! {
-        span.avatar.(class) aria-hidden="true" {
+        span.avatar.person aria-hidden="true" {
             @match sign {
                 Some(sign) => (sign),
                 None => { @if let Some(letter) = letter { (letter.to_uppercase()) } }

@@ -7,8 +7,8 @@ use maud::{Markup, html};
 pub(crate) fn form(
     channel: &ChannelId,
     (ts, root): (&MessageTs, &MessageTs),
-    request: &RequestId,
-    plan: &Plan,
+    (request, plan): (&RequestId, &Plan),
+    pool: &[String],
 ) -> Markup {
     let steps: Vec<&str> = plan.steps.iter().map(|step| step.text.as_str()).collect();
     let list = |name: &str, label: &str, lines: &[&str]| {
@@ -32,10 +32,18 @@ pub(crate) fn form(
                 (list("criteria", "Done when, one per line", &criteria))
                 (list("files", "Files, one per line", &files))
                 div.line {
-                    label { "Complexity, which chooses the model "
+                    label { "Complexity "
                         select name="complexity" {
                             @for (word, one) in [("simple", Complexity::Simple), ("medium", Complexity::Medium), ("complex", Complexity::Complex)] {
                                 option value=(word) selected[one == plan.complexity] { (word) }
+                            }
+                        }
+                    }
+                    @if !pool.is_empty() {
+                        label { "Model "
+                            select name="model" {
+                                option value="" { "as the complexity says" }
+                                @for name in pool { option selected[plan.model.as_ref() == Some(name)] { (name) } }
                             }
                         }
                     }

@@ -45,11 +45,11 @@ fn agent(agent: &AgentView) -> Markup {
     let models = known.facts.models.iter().enumerate();
     let state = status::state_of(member);
     html! {
-        article.agent {
+        article.agent.(state) {
             (status::badge(member.role))
             div {
                 h2 { (member.role.title()) " " span.state.(state) { (state) } }
-                p.soft { (member.repo) }
+                p.soft.repo { (member.repo) }
                 @for job in &member.working {
                     p.job { a href=(thread::address(&job.thread, "")) { (job.step.as_deref().unwrap_or("working")) } }
                 }
@@ -65,19 +65,24 @@ fn agent(agent: &AgentView) -> Markup {
                 @if let Some(error) = &known.last_error {
                     p.last-error { "Last error " (message::time_ms(error.at_ms)) ": " (error.text) }
                 }
-                p.soft.facts {
-                    span { "today " (agent.spent_today) }
-                    @if !known.facts.version.is_empty() { span { "version " (known.facts.version) } }
-                    @match member.connected_ms {
-                        Some(at) => { span { "connected " (message::time_ms(at)) } }
-                        None => { span { "never connected" } }
-                    }
-                    span { "queue " (member.queue) }
-                    span { "epoch " (member.epoch) }
+                dl.known {
+                    (fact("Today", &html! { (agent.spent_today) }))
+                    (fact("Queue", &html! { (member.queue) }))
+                    (fact("Version", &html! { @if known.facts.version.is_empty() { "—" } @else { (known.facts.version) } }))
+                    (fact("Connected", &html! {
+                        @match member.connected_ms {
+                            Some(at) => { (message::time_ms(at)) }
+                            None => { "never" }
+                        }
+                    }))
                 }
             }
         }
     }
+}
+
+fn fact(label: &str, value: &Markup) -> Markup {
+    html! { div { dt { (label) } dd { (value) } } }
 }
 
 /// Filled by the script from `/v1/log`; without script the address is a page of lines.

@@ -1,13 +1,13 @@
 //! The board: runs over the roadmap, threads by phase, and pull requests.
 
-use butler_protocol::{RunState, RunView};
+use butler_protocol::{Outlook, PullStatus, RunState, RunView};
 use maud::{Markup, html};
 
 use crate::page::{
     layout::{self, Around, Here, Live},
-    render::message,
+    render::{message, sign::sign},
     status,
-    view::{run, thread},
+    view::{outlook, run, thread},
 };
 use crate::views::{
     board::{Phase, ThreadCard},
@@ -21,6 +21,8 @@ pub(crate) struct BoardView {
     pub(crate) pulls: Vec<Pull>,
     /// Runs over the roadmap, newest first.
     pub(crate) runs: Vec<RunView>,
+    /// What each repository's team has before it.
+    pub(crate) outlooks: Vec<(String, Outlook)>,
     pub(crate) around: Around,
 }
 
@@ -43,13 +45,17 @@ pub(crate) fn parts(view: &BoardView) -> Markup {
         div.page data-part="board" {
             @for run in runs_shown(&view.runs) { (run::panel(run)) }
             @if view.threads.is_empty() {
-                div.empty { p.big aria-hidden="true" { "🗂️" } h2 { "No threads yet" }
+                div.empty { p.big { (sign("columns")) } h2 { "No threads yet" }
                     p { "Write in a channel; its threads appear here with their phase." } }
             } @else {
                 div.board tabindex="0" role="region" aria-label="Threads by phase" {
                     @for phase in Phase::ALL { (column(phase, view)) }
                 }
                 @if !view.pulls.is_empty() { (pulls(&view.pulls)) }
+            }
+            @for (repo, ahead) in &view.outlooks {
+                @let several = view.outlooks.len() > 1;
+                (outlook::panels(ahead, several.then_some(repo.as_str()), &view.pulls))
             }
         }
     }
@@ -79,14 +85,19 @@ fn thread_card(card: &ThreadCard, around: &Around) -> Markup {
     let mine = |need: &&Need| need.thread == card.thread;
     let needs: Vec<_> = around.needs.iter().filter(mine).collect();
     let new = around.unread.in_thread(&card.thread);
-    let title: String = card.title.chars().take(140).collect();
+    let state = match (needs.first(), &card.pull) {
+        (Some(need), _) => need.kind.colour(),
+        _ if !card.working.is_empty() => "busy",
+        (None, Some((_, state))) if state == PullStatus::Merged.as_str() => "merged",
+        _ => "quiet",
+    };
     html! {
-        article.ticket {
-            p { a href=(thread::address(&card.thread, "")) { (if title.is_empty() { "a thread" } else { &title }) } }
+        article.ticket.(state) {
+            p { a href=(thread::address(&card.thread, "")) { (card.title) } }
             @for (role, job) in &card.working {
                 p.job { (status::badge(*role)) span { (role.title()) " " span.soft { (job.step.as_deref().unwrap_or("working")) } } }
             }
-            @for need in needs { p { span.chip title=(need.why) { "Needs you: " (need.kind.label()) } } }
+            @for need in needs { p { span.need.(need.kind.colour()) title=(need.why) { "Needs you: " (need.kind.label()) } } }
             @if new > 0 { p { span.badge.new { (new) " new" } } }
             p.soft.facts {
                 span { "# " (card.channel) }
@@ -109,7 +120,7 @@ fn pulls(all: &[Pull]) -> Markup {
                     li {
                         span.state.(pull.state.as_str()) { (pull.state.as_str()) }
                         a href=(thread::address(&pull.thread, "/changes")) { "#" (pull.number) " " (pull.title) }
-                        code { (pull.branch) }
+                        @if !pull.branch.is_empty() { code { (pull.branch) } }
                         (message::time_ms(pull.at_ms))
                     }
                 }

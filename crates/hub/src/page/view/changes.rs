@@ -20,6 +20,7 @@ use crate::page::{
         file_tree::{self, Leaf},
         message::{self, Scene},
         plan,
+        sign::sign,
         text::{self, Names},
     },
     thread_actions,
@@ -96,6 +97,8 @@ impl Look {
 pub(crate) struct ChangesView {
     pub(crate) channel: Channel,
     pub(crate) thread: ThreadId,
+    /// What it is about.
+    pub(crate) title: String,
     pub(crate) pull: Option<Pull>,
     pub(crate) moments: Vec<Moment>,
     pub(crate) decisions: Vec<DecisionView>,
@@ -130,9 +133,9 @@ pub(crate) fn page(view: &ChangesView) -> Markup {
         channel: Some(&view.thread.channel),
         root: Some(&view.thread.root),
     };
-    let content = html! { (thread::head(&view.channel, &view.thread, Tab::Changes)) (parts(view)) };
+    let content = html! { (thread::head(&view.channel, &view.thread, &view.title, Tab::Changes)) (parts(view)) };
     layout::page(
-        "Changes",
+        &format!("Changes: {}", view.title),
         Here::Channel(&view.channel.id),
         &view.around,
         &live,
@@ -145,7 +148,7 @@ pub(crate) fn parts(view: &ChangesView) -> Markup {
     let Some(pull) = &view.pull else {
         return html! {
             div.page data-part="changes" {
-                div.empty { p.big aria-hidden="true" { "🌱" } h2 { "No pull request yet" }
+                div.empty { p.big { (sign("branch")) } h2 { "No pull request yet" }
                     p { "It appears when the Coder hands its work over for review." } }
             }
         };
@@ -463,6 +466,7 @@ fn merge_card(view: &ChangesView) -> Markup {
         me: &view.around.person,
         plans: &[],
         files: &FileTexts::default(),
+        pool: &[],
         in_channel: false,
         here: view.around.slack.is_none(),
     };

@@ -12,6 +12,7 @@ use crate::page::{
     render::{
         attached::FileTexts,
         message::{self, Scene},
+        sign::sign,
         text::Names,
     },
     view::welcome::Welcome,
@@ -54,7 +55,7 @@ pub(crate) fn page(view: &ChannelView, welcome: &Welcome) -> Markup {
 
 /// What is swapped in when something changed.
 pub(crate) fn parts(view: &ChannelView) -> Markup {
-    html! { (list(view)) (layout::team(&view.around.team)) }
+    html! { (list(view)) }
 }
 
 fn list(view: &ChannelView) -> Markup {
@@ -67,6 +68,7 @@ fn list(view: &ChannelView) -> Markup {
         me: &view.around.person,
         plans: &[],
         files: &view.files,
+        pool: &[],
         in_channel: true,
         here: view.around.slack.is_none(),
     };
@@ -74,7 +76,7 @@ fn list(view: &ChannelView) -> Markup {
         div.messages data-part="messages" data-keyed role="log" aria-label="Threads" {
             @if view.messages.is_empty() {
                 div.empty #empty {
-                    p.big aria-hidden="true" { "👋" }
+                    p.big { (sign("hand")) }
                     h2 { "Nothing here yet" }
                     p { "Say what you would like to have built. The PM answers in a thread, asks what is unclear and proposes a plan with a price; nothing is built before you approve it." }
                 }

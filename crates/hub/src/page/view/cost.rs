@@ -5,7 +5,10 @@ use maud::{Markup, html};
 
 use crate::page::{
     layout::{self, Around, Here, Live},
-    render::chart::{self, Bar},
+    render::{
+        chart::{self, Bar},
+        sign::sign,
+    },
     view::thread::{self, Tab},
 };
 use crate::{
@@ -35,7 +38,7 @@ pub(crate) fn parts(bill: &Bill) -> Markup {
 pub(crate) fn of_thread(
     bill: &Bill,
     channel: &Channel,
-    id: &butler_protocol::ThreadId,
+    (id, title): (&butler_protocol::ThreadId, &str),
     around: &Around,
 ) -> Markup {
     let live = Live {
@@ -43,18 +46,19 @@ pub(crate) fn of_thread(
         channel: Some(&id.channel),
         root: Some(&id.root),
     };
-    let content = html! { (thread::head(channel, id, Tab::Cost)) (parts(bill)) };
-    layout::page("Cost", Here::Channel(&channel.id), around, &live, &content)
+    let content = html! { (thread::head(channel, id, title, Tab::Cost)) (parts(bill)) };
+    let title = format!("Cost: {title}");
+    layout::page(&title, Here::Channel(&channel.id), around, &live, &content)
 }
 
 fn body(bill: &Bill) -> Markup {
     html! {
         @if bill.calls == 0 {
-            div.empty { p.big aria-hidden="true" { "💰" } h2 { "Nothing spent yet" }
+            div.empty { p.big { (sign("money")) } h2 { "Nothing spent yet" }
                 p { "Every model call is priced here as soon as it is made." } }
         } @else {
             div.tiles {
-                (tile("Total", bill.total, &format!("{} model calls", bill.calls)))
+                (tile("Total", bill.total, &match bill.calls { 1 => "1 model call".to_owned(), many => format!("{many} model calls") }))
                 (tile("Today", bill.today, &format!("of {} a day", bill.day_cap)))
                 (tile("Per call", average(bill), &format!("cap {} a thread", bill.thread_cap)))
             }
@@ -62,22 +66,21 @@ fn body(bill: &Bill) -> Markup {
                 section.panel { h2 { "Per day" } (chart::columns(&bars(&bill.days, false), "US dollars per day, UTC")) }
             }
             div.pair {
-                section.panel { h2 { "Per role" } (chart::rows(&bars(&bill.roles, true))) }
-                section.panel { h2 { "Per model" } (chart::rows(&bars(&bill.models, false))) }
+                section.panel { h2 { "Per role" } (chart::rows("Role", &bars(&bill.roles, true))) }
+                section.panel { h2 { "Per model" } (chart::rows("Model", &bars(&bill.models, false))) }
             }
             @if !bill.went_to.is_empty() {
                 section.panel { h2 { "What the calls went to" }
-                    table { tbody {
-                        @for line in &bill.went_to {
-                            tr { th scope="row" { (line.name) }
-                                td { (calls(line.calls.try_into().unwrap_or(i64::MAX))) }
-                                td { (line.tokens) " tokens" } }
-                        }
-                    } }
+                    table.bill {
+                        thead { tr { th scope="col" { "What" } th scope="col" { "Calls" } th scope="col" { "Tokens" } } }
+                        tbody { @for line in &bill.went_to {
+                            tr { th scope="row" { (line.name) } td.figure { (line.calls) } td.figure { (grouped(line.tokens)) } }
+                        } }
+                    }
                 }
             }
             @if !bill.threads.is_empty() {
-                section.panel { h2 { "Per thread" } (chart::rows(&threads(bill))) }
+                section.panel { h2 { "Per thread" } (chart::rows("Thread", &threads(bill))) }
             }
         }
     }
@@ -91,12 +94,16 @@ fn tile(label: &str, figure: Usd, note: &str) -> Markup {
     html! { div.tile { p.soft { (label) } p.number { (figure) } p.soft { (note) } } }
 }
 
-fn calls(count: i64) -> String {
-    if count == 1 {
-        "1 call".to_owned()
-    } else {
-        format!("{count} calls")
-    }
+/// Thousands apart, as in 12,345.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let parts: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|part| std::str::from_utf8(part).ok())
+        .collect();
+    parts.join(",")
 }
 
 fn bars(lines: &[Line], colours: bool) -> Vec<Bar<'_>> {
@@ -105,7 +112,7 @@ fn bars(lines: &[Line], colours: bool) -> Vec<Bar<'_>> {
         .map(|line| Bar {
             label: &line.name,
             cost: line.cost,
-            note: calls(line.calls),
+            calls: line.calls,
             link: None,
             class: if colours { &line.name } else { "plain" },
         })
@@ -116,13 +123,9 @@ fn threads(bill: &Bill) -> Vec<Bar<'_>> {
     bill.threads
         .iter()
         .map(|line| Bar {
-            label: if line.title.is_empty() {
-                "a thread"
-            } else {
-                &line.title
-            },
+            label: &line.title,
             cost: line.cost,
-            note: calls(line.calls),
+            calls: line.calls,
             link: Some(thread::address(&line.thread, "/cost")),
             class: "plain",
         })

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::page::{
     layout::{self, Around, Here, Live},
-    render::message,
+    render::{message, sign::sign},
     status,
     view::thread,
 };
@@ -31,7 +31,7 @@ pub(crate) fn parts(around: &Around) -> Markup {
     html! {
         div.page data-part="needs" {
             @if around.needs.is_empty() {
-                div.empty { p.big aria-hidden="true" { "☕" } h2 { "Nothing waits for you" }
+                div.empty { p.big { (sign("rest")) } h2 { "Nothing waits for you" }
                     p { "Plans, questions, merges, and threads that stopped or failed appear here." } }
             } @else {
                 ul.needs { @for need in &around.needs { (line(need)) } }
@@ -64,22 +64,12 @@ fn address(need: &Need) -> String {
 fn line(need: &Need) -> Markup {
     html! {
         li {
-            span.need.(class(need)) { (need.kind.label()) }
+            span.need.(need.kind.colour()) { (need.kind.label()) }
             div {
                 p { a href=(address(need)) { (need.title) } }
                 p.soft { @if let Some(role) = need.from { (status::badge(role)) " " } (need.why) }
             }
             p.soft.when { span { "# " (need.channel) } " " (message::time_ms(need.since_ms)) }
         }
-    }
-}
-
-/// A colour that means something: wrong, or only waiting.
-fn class(need: &Need) -> &'static str {
-    use crate::views::needs::Kind;
-    match need.kind {
-        Kind::Failed | Kind::Budget => "bad",
-        Kind::Stopped | Kind::Held => "rests",
-        _ => "asks",
     }
 }

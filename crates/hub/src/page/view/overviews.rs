@@ -8,7 +8,7 @@ use axum::{
     extract::{Path, Query, State},
     routing::get,
 };
-use butler_protocol::{ChannelId, MessageTs, ThreadId};
+use butler_protocol::{ChannelId, MessageTs, Outlook, ThreadId};
 use maud::html;
 use serde::Deserialize;
 
@@ -30,8 +30,10 @@ use crate::{
     hub::app::App,
     identity::Person,
     person_api::guard::Somebody,
+    presence,
+    store::db::Db,
     views::{
-        agents as all_agents, bill, memory as team_memory,
+        agents as all_agents, bill, memory as team_memory, needs as all_needs,
         overview::{self, Window},
         pulls, timeline as thread_timeline,
     },
@@ -95,8 +97,14 @@ struct At {
 }
 
 async fn nav(State(app): State<Arc<App>>, seen: Seen, Query(at): Query<At>) -> Shown {
-    let around = around(&app, visitor(seen)?).await?;
-    Ok(html! { (layout::nav(&at.at, &around)) (around.modals) })
+    let reader = Reader::new(&app, visitor(seen)?);
+    let channel = at.at.strip_prefix("/c/").map(ChannelId::new);
+    let look = app.store.read(move |db| {
+        let channel = channel.and_then(|id| channels::get(db, &id).ok());
+        reader.around(db, channel.as_ref().map(|channel| channel.repo.as_str()))
+    });
+    let around = look.await?;
+    Ok(html! { (layout::nav(&at.at, &around)) (layout::team(&around.team)) (around.modals) })
 }
 
 #[derive(Deserialize)]
@@ -124,10 +132,22 @@ async fn board_view(app: &App, person: Person) -> Result<BoardView, Trouble> {
                 threads: crate::views::board::threads(db, None, db.now_ms())?,
                 runs: runs::newest(db)?,
                 pulls: pulls::list(db)?,
+                outlooks: outlooks(db, &reader)?,
                 around: reader.around(db, None)?,
             })
         })
         .await
+}
+
+/// By repository, where somebody told it.
+fn outlooks(db: &Db, reader: &Reader) -> Result<Vec<(String, Outlook)>, Trouble> {
+    let team = presence::team(db, None, reader.online(), db.now_ms())?;
+    let told = team.into_iter().filter_map(|member| {
+        let known = reader.known().get(&member.key)?;
+        let ahead = &known.facts.outlook;
+        (*ahead != Outlook::default()).then(|| (member.repo, ahead.clone()))
+    });
+    Ok(told.collect())
 }
 
 async fn board(State(app): State<Arc<App>>, seen: Seen) -> Shown {
@@ -140,9 +160,8 @@ async fn board_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
 
 async fn agents(State(app): State<Arc<App>>, seen: Seen) -> Shown {
     let reader = Reader::new(&app, visitor(seen)?);
-    let known = app.presence.facts.known();
     let look = app.store.read(move |db| {
-        let agents = all_agents::all(db, reader.online(), known)?;
+        let agents = all_agents::all(db, reader.online(), reader.known().clone())?;
         Ok((agents, reader.around(db, None)?))
     });
     let (all, around) = look.await?;
@@ -151,10 +170,9 @@ async fn agents(State(app): State<Arc<App>>, seen: Seen) -> Shown {
 
 async fn agents_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
     let reader = Reader::new(&app, visitor(seen)?);
-    let known = app.presence.facts.known();
     let look = app
         .store
-        .read(move |db| all_agents::all(db, reader.online(), known));
+        .read(move |db| all_agents::all(db, reader.online(), reader.known().clone()));
     Ok(agents::parts(&look.await?))
 }
 
@@ -218,8 +236,13 @@ async fn thread_cost(
 ) -> Shown {
     let person = visitor(seen)?;
     let (channel, thread) = place(&app, channel, ts).await?;
+    let about = thread.clone();
+    let title = app
+        .store
+        .read(move |db| all_needs::title(db, &about))
+        .await?;
     let (bill, around) = bill_of(&app, person, Some(thread.clone())).await?;
-    Ok(cost::of_thread(&bill, &channel, &thread, &around))
+    Ok(cost::of_thread(&bill, &channel, (&thread, &title), &around))
 }
 
 async fn thread_cost_live(
@@ -258,6 +281,7 @@ async fn timeline_view(
             let records = overview::records(db, &thread)?;
             Ok(TimelineView {
                 moments: thread_timeline::tell(&messages, &records),
+                title: all_needs::title(db, &thread)?,
                 names: reader.names(db)?,
                 around: reader.around(db, Some(&channel.repo))?,
                 all: much.all.is_some(),

@@ -62,7 +62,8 @@ pub(crate) fn parts(view: &PeopleView) -> Markup {
                         tbody { @for person in &view.people { (row(person, here)) } } } }
             }
             section.panel { h2 { @if view.administers { "Sessions" } @else { "Where you are logged in" } }
-                table { tbody { @for one in &view.sessions { (session(one)) } } } }
+                table.sessions { thead { tr { th scope="col" { "Name" } th scope="col" { "Browser" } th scope="col" { "Since" } th scope="col" { span.hidden { "End" } } } }
+                    tbody { @for one in &view.sessions { (session(one)) } } } }
             @if !view.done.is_empty() {
                 section.panel { h2 { "What was done" }
                     p.soft { code { "codebutler audit export" } " writes all of it, " code { "codebutler audit verify" } " checks it." }
@@ -87,7 +88,7 @@ fn invite() -> Markup {
         section.panel { h2 { "Invite somebody" }
             form.line method="post" action="/people/invite" {
                 label { "Name " input name="name" required maxlength="40" autocomplete="off"; }
-                label { "Who " (choice(Standing::Approver)) }
+                label { "Rights " (choice(Standing::Approver)) }
                 button.primary type="submit" { "Make a link" }
             }
         }

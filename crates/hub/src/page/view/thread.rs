@@ -17,7 +17,10 @@ use crate::page::{
     },
     status, thread_actions,
 };
-use crate::{views::overview::ThreadView, workspace::channels::Channel};
+use crate::{
+    views::{needs, overview::ThreadView},
+    workspace::channels::Channel,
+};
 
 /// How many messages a page holds at first.
 pub(crate) const PAGE: usize = 100;
@@ -33,6 +36,8 @@ pub(crate) struct ThreadPage {
     pub(crate) files: FileTexts,
     /// Plans that wait on cards, for those who may decide about them.
     pub(crate) plans: Vec<(RequestId, Plan)>,
+    /// Names of models that can build them.
+    pub(crate) pool: Vec<String>,
     /// Cards that the reader may decide about.
     pub(crate) decidable: Vec<RequestId>,
     pub(crate) highest: Right,
@@ -52,6 +57,7 @@ pub(crate) enum Tab {
 /// The whole page.
 pub(crate) fn page(page: &ThreadPage) -> Markup {
     let thread = &page.view.thread;
+    let title = title(page);
     let live = Live {
         address: if page.older {
             String::new()
@@ -62,7 +68,7 @@ pub(crate) fn page(page: &ThreadPage) -> Markup {
         root: Some(&thread.root),
     };
     let content = html! {
-        (head(&page.channel, thread, Tab::Conversation))
+        (head(&page.channel, thread, &title, Tab::Conversation))
         div.split {
             aside.rail aria-label="Status" { (rail(page)) }
             div.talk {
@@ -79,7 +85,7 @@ pub(crate) fn page(page: &ThreadPage) -> Markup {
         }
     };
     layout::page(
-        &title(page),
+        &title,
         Here::Channel(&page.channel.id),
         &page.around,
         &live,
@@ -93,7 +99,6 @@ pub(crate) fn parts(page: &ThreadPage) -> Markup {
         (rail(page))
         (earlier(page))
         (list(page))
-        (layout::team(&page.around.team))
     }
 }
 
@@ -103,7 +108,7 @@ pub(crate) fn address(thread: &ThreadId, below: &str) -> String {
 }
 
 /// The way back, and the thread's views.
-pub(crate) fn head(channel: &Channel, thread: &ThreadId, current: Tab) -> Markup {
+pub(crate) fn head(channel: &Channel, thread: &ThreadId, title: &str, current: Tab) -> Markup {
     let tab = |below: &str, label: &str, tab: Tab| {
         html! {
             a href=(address(thread, below)) aria-current=[(tab == current).then_some("page")] { (label) }
@@ -111,7 +116,7 @@ pub(crate) fn head(channel: &Channel, thread: &ThreadId, current: Tab) -> Markup
     };
     html! {
         header.top {
-            h1 { a href={ "/c/" (channel.id) } { "# " (channel.name) } span.soft { " › " } "Thread" }
+            h1 title=(title) { a.soft href={ "/c/" (channel.id) } { "# " (channel.name) } span.soft { " › " } (title) }
             nav.tabs aria-label="Views of this thread" {
                 (tab("", "Conversation", Tab::Conversation))
                 (tab("/timeline", "Time line", Tab::Timeline))
@@ -123,23 +128,16 @@ pub(crate) fn head(channel: &Channel, thread: &ThreadId, current: Tab) -> Markup
 }
 
 fn title(page: &ThreadPage) -> String {
-    let text = page
-        .view
-        .messages
-        .first()
-        .and_then(|root| root["text"].as_str());
-    let text = butler_slack::mrkdwn::unescape(text.unwrap_or_default());
-    let short: String = text.chars().take(60).collect();
-    if short.is_empty() {
-        page.channel.name.clone()
-    } else {
-        short
-    }
+    let root = page.view.messages.first();
+    needs::title_of(
+        root.and_then(|root| root["text"].as_str())
+            .unwrap_or_default(),
+    )
 }
 
 fn rail(page: &ThreadPage) -> Markup {
     html! {
-        div data-part="status" { (status::card(&page.view, page.around.slack.is_none())) (decisions(&page.view.decisions)) (thread_actions::buttons(&page.view.thread, &page.view.can, page.around.slack.is_none())) }
+        div data-part="status" { (status::card(&page.view, &page.around)) (decisions(&page.view.decisions)) (thread_actions::buttons(&page.view.thread, &page.view.can, page.around.slack.is_none())) }
     }
 }
 
@@ -205,6 +203,7 @@ fn list(page: &ThreadPage) -> Markup {
         me: &page.around.person,
         plans: &page.plans,
         files: &page.files,
+        pool: &page.pool,
         in_channel: false,
         here: page.around.slack.is_none(),
     };

@@ -32,6 +32,8 @@ const OUTPUT: usize = 20_000;
 pub(crate) struct TimelineView {
     pub(crate) channel: Channel,
     pub(crate) thread: ThreadId,
+    /// What it is about.
+    pub(crate) title: String,
     pub(crate) moments: Vec<Moment>,
     pub(crate) names: Names,
     pub(crate) around: Around,
@@ -49,9 +51,9 @@ pub(crate) fn page(view: &TimelineView) -> Markup {
         channel: Some(&view.thread.channel),
         root: Some(&view.thread.root),
     };
-    let content = html! { (thread::head(&view.channel, &view.thread, Tab::Timeline)) (filters(view)) (parts(view)) };
+    let content = html! { (thread::head(&view.channel, &view.thread, &view.title, Tab::Timeline)) (filters(view)) (parts(view)) };
     layout::page(
-        "Time line",
+        &format!("Time line: {}", view.title),
         Here::Channel(&view.channel.id),
         &view.around,
         &live,

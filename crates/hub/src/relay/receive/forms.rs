@@ -342,6 +342,7 @@ pub(crate) async fn sent(
                 files: filled.lines("files"),
                 complexity,
                 cap: None,
+                model: None,
             });
             let click = Click {
                 channel: channel.clone(),

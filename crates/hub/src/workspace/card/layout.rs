@@ -76,6 +76,7 @@ fn of_plan(plan: &Plan, words: Words) -> Vec<Part> {
         complexity,
         estimate,
         cap,
+        model,
     } = plan;
     let steps = steps
         .iter()
@@ -101,6 +102,7 @@ fn of_plan(plan: &Plan, words: Words) -> Vec<Part> {
         Part::row("Expected cost", &cost)
     }));
     parts.extend(cap.map(|cap| Part::row("May cost at most", &dollars(cap))));
+    parts.extend(model.as_deref().map(|model| Part::row("Built by", model)));
     parts
 }
 

@@ -310,6 +310,7 @@ fn plan(found: &[(String, Found)]) -> Subject {
             (nanos(low), nanos(high))
         }),
         cap: text_of(found, "May cost at most").map(|cap| nanos(&cap)),
+        model: text_of(found, "Built by"),
     }))
 }
 
@@ -448,6 +449,7 @@ proptest! {
         lists in prop::collection::vec(prop::collection::vec(nasty(), 0..4), 3),
         estimate in prop::option::of((0i64..9_000_000_000_000, 0i64..9_000_000_000)),
         cap in prop::option::of(0i64..9_000_000_000_000),
+        model in prop::option::of("[a-z][a-z0-9/. -]{0,20}[a-z0-9]"),
         long in prop::bool::weighted(0.03),
     ) {
         let [criteria, files, rejected] = lists.try_into().unwrap();
@@ -462,6 +464,7 @@ proptest! {
             complexity: Complexity::Medium,
             estimate: estimate.map(|(low, high)| (Usd::from_nanos(low), Usd::from_nanos(high))),
             cap: cap.map(Usd::from_nanos),
+            model,
         }));
         check(&subject, plan);
     }

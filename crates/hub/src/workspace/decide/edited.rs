@@ -31,11 +31,14 @@ pub(crate) struct PlanEdit {
     pub(crate) criteria: Vec<String>,
     #[serde(default)]
     pub(crate) files: Vec<String>,
-    /// How hard it is; the model follows from it.
+    /// How hard it is; the model follows from it, unless one is named.
     pub(crate) complexity: Complexity,
     /// What the thread may cost, in dollars.
     #[serde(default)]
     pub(crate) cap: Option<Usd>,
+    /// Who builds it: a name of the pool, or a model.
+    #[serde(default)]
+    pub(crate) model: Option<String>,
 }
 
 impl PlanEdit {
@@ -61,6 +64,7 @@ impl PlanEdit {
             files: lines(&self.files)?,
             complexity: self.complexity,
             cap: self.cap.or(plan.cap),
+            model: self.model.clone().or_else(|| plan.model.clone()),
             ..plan.clone()
         })
     }
@@ -217,6 +221,7 @@ mod tests {
             files: vec!["a.rs".into()],
             complexity: Complexity::Simple,
             cap: None,
+            model: None,
         }
     }
 
@@ -238,6 +243,11 @@ mod tests {
             ..edit(&["one", "two"])
         };
         assert_ne!(dearer.apply(&plan).unwrap().sha256(), plan.sha256());
+        let named = PlanEdit {
+            model: Some("strong".into()),
+            ..edit(&["one", "two"])
+        };
+        assert_ne!(named.apply(&plan).unwrap().sha256(), plan.sha256());
         assert!(edit(&[" "]).apply(&plan).is_err());
         assert!(edit(&[&"x".repeat(LONGEST + 1)]).apply(&plan).is_err());
         assert!(edit(&vec!["x"; MOST + 1]).apply(&plan).is_err());
