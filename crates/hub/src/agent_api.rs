@@ -20,7 +20,6 @@ use butler_protocol::{
     Activity, DecisionView, Epoch, PlanSummary, PullNews, RecordBatch, RequestId, Reservation,
     ReserveAnswer, Role, Settlement, Sha256Hex, StampKind, ThreadId, ThreadSummary, fault,
 };
-use rusqlite::{OptionalExtension, params};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
@@ -31,7 +30,10 @@ use crate::{
     identity::{Agent, Identity},
     log::{self, Happening, notice::Notice},
     presence::{self, activity},
-    store::db::Db,
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
     views::{board, pulls, threads},
     web_api,
     workspace::{channels, decide, gate},

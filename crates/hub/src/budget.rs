@@ -7,12 +7,14 @@ use butler_protocol::{
     BudgetRefusal, CallLimit, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId,
     fault,
 };
-use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Refusal, Trouble, refuse},
-    store::db::Db,
+    store::{
+        db::Db,
+        sql::{self, OptionalExtension, params},
+    },
     workspace::{message, runs, stops},
 };
 
@@ -304,7 +306,7 @@ pub(crate) fn thread_cap(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<Usd
 fn sum(db: &Db, sql: &str, keys: &[&str]) -> Result<Usd, Trouble> {
     let total: Option<i64> = db
         .prepare_cached(sql)?
-        .query_row(rusqlite::params_from_iter(keys), |row| row.get(0))?;
+        .query_row(sql::params_from_iter(keys), |row| row.get(0))?;
     Ok(Usd::from_nanos(total.unwrap_or(0)))
 }
 

@@ -27,7 +27,7 @@ pub enum HubError {
         path: PathBuf,
         /// Why.
         #[source]
-        source: rusqlite::Error,
+        source: crate::store::sql::Error,
     },
     /// A later build has written the store.
     #[error(
@@ -82,7 +82,7 @@ pub enum Trouble {
     Explained(Refusal, String),
     /// SQLite failed.
     #[error("store")]
-    Store(#[from] rusqlite::Error),
+    Store(#[from] crate::store::sql::Error),
     /// What the store holds cannot be read.
     #[error("stored JSON")]
     Json(#[from] serde_json::Error),

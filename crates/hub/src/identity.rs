@@ -7,12 +7,14 @@ pub(crate) mod people;
 pub(crate) mod tokens;
 
 use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, UserId, fault};
-use rusqlite::{OptionalExtension, params};
 
 use crate::{
     error::{Refusal, Trouble, refuse},
     log::notice::AgentKey,
-    store::db::Db,
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
 };
 
 /// One role of one repo.

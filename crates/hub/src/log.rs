@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use butler_protocol::{ChannelId, Role, StampKind, ThreadId, fault};
 use butler_slack::EnvelopeKind;
-use rusqlite::{Row, params};
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,7 +16,11 @@ use crate::{
     identity::names::{APP, BOT_USER, TEAM},
     log::notice::{AgentKey, LoggedEvent, Notice},
     presence::activity,
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{self, Row, params},
+        tx::Tx,
+    },
     workspace::stops,
 };
 
@@ -81,20 +84,23 @@ pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64, Trouble> {
     let channel = what.thread.channel.clone();
     let root = what.thread.root.as_str().to_owned();
     fault("hub.before-event");
-    tx.db()
+    let seq: i64 = tx
+        .db()
         .prepare_cached(
             "INSERT INTO events (channel, root, from_role, kind, frame, at_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING seq",
         )?
-        .execute(params![
-            channel.as_str(),
-            root,
-            what.from.map(Role::as_str),
-            name,
-            frame.to_string(),
-            at_ms
-        ])?;
-    let seq = tx.db().last_insert_rowid();
+        .query_row(
+            params![
+                channel.as_str(),
+                root,
+                what.from.map(Role::as_str),
+                name,
+                frame.to_string(),
+                at_ms
+            ],
+            |row| row.get(0),
+        )?;
     match what.stamp {
         StampKind::Stop => stops::note(tx.db(), &what.thread, seq, active)?,
         StampKind::Message if what.from.is_none() => stops::spoken(tx.db(), &what.thread)?,
@@ -236,7 +242,7 @@ pub(crate) fn events_after(db: &Db, after: u64, limit: u32) -> Result<Vec<Logged
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn read_event(row: &Row<'_>) -> rusqlite::Result<LoggedEvent> {
+fn read_event(row: &Row<'_>) -> sql::Result<LoggedEvent> {
     let frame: String = row.get(5)?;
     let from: Option<String> = row.get(3)?;
     Ok(LoggedEvent {

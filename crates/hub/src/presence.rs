@@ -14,7 +14,6 @@ use std::{
 };
 
 use butler_protocol::{Role, ThreadId};
-use rusqlite::params;
 use serde::Serialize;
 
 use self::{facts::Facts, live_work::LiveWorks, servers::Servers};
@@ -22,7 +21,7 @@ use crate::{
     error::Trouble,
     hub::app::App,
     log::notice::{AgentKey, Notice},
-    store::db::Db,
+    store::{db::Db, sql::params},
 };
 
 /// Open sockets per agent, and how its servers stand.

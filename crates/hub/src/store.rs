@@ -10,6 +10,7 @@ mod connection;
 pub(crate) mod db;
 pub(crate) mod file;
 pub(crate) mod snapshot;
+pub(crate) mod sql;
 mod threads;
 pub(crate) mod tx;
 pub(crate) mod versions;

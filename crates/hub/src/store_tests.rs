@@ -28,7 +28,7 @@ async fn health(hub: &Hub) -> (u16, String) {
 }
 
 fn names(db: &Db) -> Result<Vec<String>, Trouble> {
-    let mut statement = db.prepare("SELECT name FROM own_values WHERE value = 'test'")?;
+    let mut statement = db.prepare_cached("SELECT name FROM own_values WHERE value = 'test'")?;
     let rows = statement.query_map([], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

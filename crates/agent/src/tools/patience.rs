@@ -64,12 +64,19 @@ fn passing(error: &Error) -> Option<String> {
     let (block, _) = block_of(error);
     match (block, error) {
         (MergeBlock::RateLimited | MergeBlock::LoggedOut, _)
-        | (_, Error::Unreachable { .. } | Error::Deadline { .. }) => Some(trouble(block).to_owned()),
+        | (_, Error::Unreachable { .. } | Error::Deadline { .. }) => {
+            Some(trouble(block).to_owned())
+        }
         (_, Error::Failed { command, .. }) if command.starts_with("gh ") => {
             Some(trouble(block).to_owned())
         }
         // Git says in its last line what it did not like.
-        (_, Error::Failed { command, stderr, .. }) if leaves(command) => {
+        (
+            _,
+            Error::Failed {
+                command, stderr, ..
+            },
+        ) if leaves(command) => {
             let mut lines = stderr.lines().rev().map(str::trim);
             let last = lines.find(|line| !line.is_empty());
             let last = last.unwrap_or("no reason given");

@@ -142,7 +142,10 @@ async fn the_same_files_come_by_slacks_own_sdk() {
     let output = tokio::task::block_in_place(|| python.output().unwrap());
     let said = String::from_utf8_lossy(&output.stdout);
     let wrong = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("ok"), "{said}{wrong}");
+    assert!(
+        output.status.success() && said.contains("ok"),
+        "{said}{wrong}"
+    );
     let messages = team.channel_messages().await;
     let asked = messages
         .iter()

@@ -9,7 +9,6 @@ use axum::{
 };
 use butler_policy::Duty;
 use butler_protocol::{RunChange, RunDecide, RunReport, RunState, RunView, fault};
-use rusqlite::params;
 use serde_json::{Value, json};
 
 use super::Caller;
@@ -17,7 +16,7 @@ use crate::{
     error::{Refusal, Refused, Trouble, refuse},
     hub::app::App,
     log::notice::Notice,
-    store::tx::Tx,
+    store::{sql::params, tx::Tx},
     workspace::{gate, runs},
 };
 

@@ -6,12 +6,17 @@
 //! by mistake does not spread further.
 
 use butler_protocol::{Decision, PullNews, Sha256Hex, ThreadId};
-use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Person, person_by_id};
-use crate::{error::Trouble, store::db::Db};
+use crate::{
+    error::Trouble,
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
+};
 
 /// Something that a person did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

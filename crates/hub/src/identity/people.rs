@@ -3,7 +3,6 @@
 //! people and rights is in the audit.
 
 use butler_protocol::{Role, Secret, Sha256Hex, Standing, UserId};
-use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 use serde_json::json;
 
@@ -15,7 +14,10 @@ use super::{
 };
 use crate::{
     error::{Refusal, Trouble, refuse},
-    store::db::Db,
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
 };
 
 /// The person whom the machine belongs to.

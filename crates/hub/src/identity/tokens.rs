@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, path::Path};
 
 use butler_protocol::{ChannelId, Role, Secret, Sha256Hex, Standing, UserId};
 use data_encoding::BASE32_NOPAD;
-use rusqlite::{OptionalExtension, params};
 
 use crate::{
     budget::{self, Caps},
@@ -20,6 +19,7 @@ use crate::{
     store::{
         db::{Db, system_clock},
         file::StoreFile,
+        sql::{OptionalExtension, params},
     },
     workspace::channels,
 };

@@ -14,6 +14,6 @@ pub(crate) mod message;
 pub(crate) mod plan;
 pub(crate) mod plan_form;
 pub(crate) mod rich;
-pub(crate) mod table;
 pub(crate) mod sign;
+pub(crate) mod table;
 pub(crate) mod text;

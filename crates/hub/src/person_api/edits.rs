@@ -190,7 +190,7 @@ pub(crate) fn commander(
     channel: &ChannelId,
     place: &str,
 ) -> Result<Option<butler_protocol::UserId>, Trouble> {
-    use rusqlite::{OptionalExtension, params};
+    use crate::store::sql::{OptionalExtension, params};
     let user: Option<Option<String>> = db
         .prepare_cached(
             "SELECT json_extract(frame, '$.payload.user_id') FROM events

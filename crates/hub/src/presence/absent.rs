@@ -5,7 +5,6 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use axum::http::HeaderMap;
 use butler_protocol::{ChannelId, Idem, PostTag};
-use rusqlite::params;
 use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, warn};
@@ -15,7 +14,7 @@ use crate::{
     hub::app::App,
     identity::{Agent, agent_by_key},
     log::notice::AgentKey,
-    store::db::Db,
+    store::{db::Db, sql::params},
     web_api::{Call, args::Args, by_method},
 };
 

@@ -2,11 +2,14 @@
 //! agents decide alike whom a person's unaddressed message is for.
 
 use butler_protocol::{Activity, ActivityState, Role, ThreadId};
-use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
 use crate::store::db::Db;
-use crate::{error::Trouble, workspace::stops};
+use crate::{
+    error::Trouble,
+    store::sql::{OptionalExtension, params},
+    workspace::stops,
+};
 
 /// One role's last word about one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

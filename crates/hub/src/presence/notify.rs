@@ -5,7 +5,6 @@
 use std::{sync::Arc, time::Duration};
 
 use butler_slack::{Called, Webhook};
-use rusqlite::{OptionalExtension, params};
 use serde_json::json;
 use tokio::{sync::broadcast::error::RecvError, time::sleep};
 use tracing::{info, warn};
@@ -15,7 +14,10 @@ use crate::{
     error::Trouble,
     hub::app::App,
     log::notice::Notice,
-    store::db::Db,
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
     views::needs::{self, Need},
     workspace::gate,
 };

@@ -5,13 +5,20 @@
 use std::sync::Arc;
 
 use butler_protocol::ChannelId;
-use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use crate::relay::{Relay, RepoChannel, settle};
 use crate::store::db::Db;
-use crate::{HubError, error::Trouble, hub::app::App, store::Store};
+use crate::{
+    HubError,
+    error::Trouble,
+    hub::app::App,
+    store::{
+        Store,
+        sql::{OptionalExtension, params},
+    },
+};
 
 /// Writes a request down; one that is fulfilled and has not changed stays so. It is
 /// one statement that everybody repeats at their start.

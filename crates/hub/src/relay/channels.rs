@@ -2,7 +2,6 @@
 
 use butler_protocol::ChannelId;
 use butler_slack::SlackError;
-use rusqlite::{OptionalExtension, params};
 use serde_json::json;
 use tracing::{info, warn};
 
@@ -11,7 +10,11 @@ use crate::relay::{channel_requests, send::upstream::Upstream};
 use crate::{
     HubError,
     error::Trouble,
-    store::{Store, db::Db},
+    store::{
+        Store,
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
 };
 
 /// Asks Slack who we are and takes up the channels of the repos. While Slack is

@@ -3,7 +3,6 @@
 use std::sync::PoisonError;
 
 use butler_protocol::UserId;
-use rusqlite::params;
 use serde_json::{Value, json};
 use tracing::{error, warn};
 
@@ -15,7 +14,7 @@ use crate::{
     error::{Refusal, Trouble},
     hub::app::App,
     identity::{Person, person_by_id},
-    store::{Store, db::Db},
+    store::{Store, db::Db, sql::params},
 };
 
 /// Somebody who is not a member of this workspace with all rights.

@@ -3,7 +3,6 @@
 
 use butler_protocol::ChannelId;
 use butler_slack::SlackError;
-use rusqlite::params;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
@@ -15,7 +14,7 @@ use crate::relay::{
 use crate::{
     HubError,
     error::{Refusal, Trouble},
-    store::{Store, db::Db},
+    store::{Store, db::Db, sql::params},
 };
 
 /// Finds a repo's channel, makes or joins it, and takes it up.

@@ -3,10 +3,10 @@
 
 use tracing::{error, info};
 
-use crate::store::{db::Db, file::StoreFile};
+use crate::store::{db::Db, file::StoreFile, sql};
 
 /// What a connection that was opened again must be able to do.
-pub(super) type Proof = fn(&Db) -> rusqlite::Result<()>;
+pub(super) type Proof = fn(&Db) -> sql::Result<()>;
 
 /// One thread's connection.
 pub(super) struct Kept {

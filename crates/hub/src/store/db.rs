@@ -1,24 +1,29 @@
-//! A connection to the store's file that knows what time it is, so that whoever
-//! writes a time takes it from the hub's one clock.
+//! A connection to the store that knows what time it is, so that whoever writes a time
+//! takes it from the hub's one clock.
 
-use std::{
-    ops::Deref,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use butler_protocol::Clock;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::Connection;
 
-/// The file, open, and the clock.
+use crate::store::sql::{Params, Result, Row, Statement};
+
+/// What runs the statements.
+#[derive(Debug)]
+pub(crate) enum Engine {
+    Sqlite(Connection),
+}
+
+/// The store, open, and the clock.
 #[derive(Debug)]
 pub(crate) struct Db {
-    connection: Connection,
+    engine: Engine,
     clock: Clock,
 }
 
 impl Db {
-    pub(crate) fn new(connection: Connection, clock: Clock) -> Self {
-        Self { connection, clock }
+    pub(crate) fn new(engine: Engine, clock: Clock) -> Self {
+        Self { engine, clock }
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -30,17 +35,75 @@ impl Db {
         self.clock.now_ms()
     }
 
+    /// A statement, made ready once per connection.
+    pub(crate) fn prepare_cached(&self, sql: &str) -> Result<Statement<'_>> {
+        match &self.engine {
+            Engine::Sqlite(connection) => Ok(Statement::Sqlite(connection.prepare_cached(sql)?)),
+        }
+    }
+
+    /// Runs a statement; gives how many rows it changed.
+    pub(crate) fn execute(&self, sql: &str, values: impl Params) -> Result<usize> {
+        self.prepare_cached(sql)?.execute(values)
+    }
+
+    /// The first row of a statement.
+    pub(crate) fn query_row<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.prepare_cached(sql)?.query_row(values, read)
+    }
+
+    /// Runs statements that have no values.
+    pub(crate) fn execute_batch(&self, sql: &str) -> Result<()> {
+        match &self.engine {
+            Engine::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+        }
+    }
+
     /// A transaction that may write; undone when it is dropped.
-    pub(crate) fn begin(&self) -> rusqlite::Result<Transaction<'_>> {
-        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
+    pub(crate) fn begin(&self) -> Result<Transaction<'_>> {
+        match &self.engine {
+            Engine::Sqlite(_) => self.execute_batch("BEGIN IMMEDIATE")?,
+        }
+        Ok(Transaction {
+            db: self,
+            over: false,
+        })
+    }
+
+    /// The file behind it, where there is one.
+    pub(crate) fn sqlite(&self) -> &Connection {
+        match &self.engine {
+            Engine::Sqlite(connection) => connection,
+        }
     }
 }
 
-impl Deref for Db {
-    type Target = Connection;
+/// An open transaction.
+pub(crate) struct Transaction<'db> {
+    db: &'db Db,
+    over: bool,
+}
 
-    fn deref(&self) -> &Connection {
-        &self.connection
+impl Transaction<'_> {
+    /// Keeps what was done; after an error nothing of it is.
+    pub(crate) fn commit(mut self) -> Result<()> {
+        self.db.execute_batch("COMMIT")?;
+        self.over = true;
+        Ok(())
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            // A connection that is gone has undone it already.
+            let _ = self.db.execute_batch("ROLLBACK");
+        }
     }
 }
 
@@ -59,6 +122,7 @@ impl Db {
     pub(crate) fn in_memory() -> Self {
         let connection = Connection::open_in_memory().unwrap();
         super::versions::bring_up(&connection).unwrap();
-        Self::new(connection, Clock::new(|| std::time::Duration::ZERO))
+        let clock = Clock::new(|| std::time::Duration::ZERO);
+        Self::new(Engine::Sqlite(connection), clock)
     }
 }

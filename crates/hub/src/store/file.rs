@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::{
     error::HubError,
     store::{
-        db::Db,
+        db::{Db, Engine},
         versions::{self, NEWEST},
     },
 };
@@ -59,9 +59,9 @@ impl StoreFile {
     /// Opens it. A file that is gone meanwhile is not made again: a new store in the
     /// place of one that is only missing for a moment would lose everything.
     pub(crate) fn open(&self) -> Result<Db, HubError> {
-        let failed = |source| HubError::Store {
+        let failed = |source: rusqlite::Error| HubError::Store {
             path: self.path.clone(),
-            source,
+            source: source.into(),
         };
         let flags = OpenFlags::default() & !OpenFlags::SQLITE_OPEN_CREATE;
         let connection = Connection::open_with_flags(&self.path, flags).map_err(failed)?;
@@ -83,7 +83,7 @@ impl StoreFile {
                 known: NEWEST,
             });
         }
-        Ok(Db::new(connection, self.clock.clone()))
+        Ok(Db::new(Engine::Sqlite(connection), self.clock.clone()))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -134,6 +134,7 @@ mod tests {
         let later = NEWEST + 1;
         file.open()
             .unwrap()
+            .sqlite()
             .pragma_update(None, "user_version", later)
             .unwrap();
         let error = file.open().unwrap_err().to_string();

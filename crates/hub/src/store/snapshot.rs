@@ -67,7 +67,11 @@ impl FrozenStore {
     pub fn copy(&self, to: &Path, with_tokens: bool) -> Result<(), HubError> {
         let copied = || -> rusqlite::Result<()> {
             let mut copy = Connection::open(to)?;
-            Backup::new(&self.reader, &mut copy)?.run_to_completion(PAGES, Duration::ZERO, None)?;
+            Backup::new(self.reader.sqlite(), &mut copy)?.run_to_completion(
+                PAGES,
+                Duration::ZERO,
+                None,
+            )?;
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             match with_tokens {
                 true => Ok(()),
@@ -76,7 +80,7 @@ impl FrozenStore {
         };
         copied().map_err(|source| HubError::Store {
             path: self.path.clone(),
-            source,
+            source: source.into(),
         })
     }
 }

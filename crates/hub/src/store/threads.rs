@@ -20,6 +20,7 @@ use crate::{
         connection::Kept,
         db::Db,
         file::StoreFile,
+        sql,
         tx::{Stamps, Tx},
     },
 };
@@ -118,7 +119,7 @@ pub(super) fn writer(
 }
 
 /// Also a full disk is no store that can be written to.
-fn can_commit(db: &Db) -> rusqlite::Result<()> {
+fn can_commit(db: &Db) -> sql::Result<()> {
     db.execute(
         "INSERT INTO own_values (name, value) VALUES ('recovered_ms', ?1)
          ON CONFLICT (name) DO UPDATE SET value = excluded.value",

@@ -9,7 +9,7 @@ use tracing::error;
 use crate::{
     error::Trouble,
     log::notice::Notice,
-    store::{db::Db, threads::words},
+    store::{db::Db, sql, threads::words},
 };
 
 /// Makes message timestamps: unique and rising in the whole workspace, also
@@ -44,7 +44,7 @@ pub(crate) struct Tx<'a> {
     /// A change panicked: what it did is undone, what it left in memory is not known.
     panicked: bool,
     /// Something could not be undone: nothing of this transaction may be kept.
-    spoiled: Option<rusqlite::Error>,
+    spoiled: Option<sql::Error>,
 }
 
 impl<'a> Tx<'a> {

@@ -4,7 +4,6 @@
 use std::collections::{HashMap, HashSet};
 
 use butler_protocol::{Role, Usd};
-use rusqlite::params;
 use serde::Serialize;
 
 use crate::{
@@ -12,7 +11,7 @@ use crate::{
     error::Trouble,
     log::notice::AgentKey,
     presence::{self, Member, facts::Known},
-    store::db::Db,
+    store::{db::Db, sql::params},
 };
 
 /// One agent.

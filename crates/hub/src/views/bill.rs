@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use butler_protocol::{ChannelId, Entry, Role, ThreadId, Usd};
 use butler_turn::{Spent, SpentOn, ThreadFold};
-use rusqlite::params;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::store::sql::params;
 use crate::{
     budget::{self, Caps},
     error::Trouble,

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use butler_protocol::{ChannelId, MessageTs, PrNumber, Role, ThreadId, ThreadSummary, Usd};
-use rusqlite::params;
 use serde::Serialize;
 
 use crate::store::db::Db;
+use crate::store::sql::params;
 use crate::{error::Trouble, presence::Job, views::needs};
 
 /// Where a thread stands.

@@ -1,9 +1,11 @@
 //! What each team has learned, and what is known of each learning.
 
 use butler_protocol::LearningFigures;
-use rusqlite::params;
 
-use crate::{error::Trouble, store::db::Db};
+use crate::{
+    error::Trouble,
+    store::{db::Db, sql::params},
+};
 
 /// The learnings of one repository.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,13 +8,15 @@ use butler_protocol::{
     Waiting,
 };
 use butler_slack::mrkdwn;
-use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
 use crate::{
     error::Trouble,
     identity::Person,
-    store::db::Db,
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
     workspace::{
         access, channels,
         decide::{self, Rules},

@@ -1,10 +1,10 @@
 //! What the page and `/v1` show about threads and agents.
 
 use butler_protocol::{DecisionView, MessageTs, PullStatus, Role, ThreadId, Usd};
-use rusqlite::params;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::store::sql::params;
 use crate::{
     budget::{self, Caps},
     error::Trouble,

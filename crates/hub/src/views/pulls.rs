@@ -3,10 +3,16 @@
 use butler_protocol::{
     BranchName, CommitSha, MessageTs, PrNumber, PullNews, PullStatus, ThreadId, fault,
 };
-use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
-use crate::{error::Trouble, identity::audit, store::db::Db};
+use crate::{
+    error::Trouble,
+    identity::audit,
+    store::{
+        db::Db,
+        sql::{self, OptionalExtension, Row, params},
+    },
+};
 
 /// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -160,7 +166,7 @@ fn status(word: &str) -> PullStatus {
 }
 
 /// A row; nothing when it is not about a thread.
-fn read(row: &Row<'_>) -> rusqlite::Result<Option<Pull>> {
+fn read(row: &Row<'_>) -> sql::Result<Option<Pull>> {
     let state: String = row.get(8)?;
     let root: Option<MessageTs> = row.get::<_, String>(3)?.parse().ok();
     let Some(root) = root else { return Ok(None) };

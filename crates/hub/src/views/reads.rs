@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 
 use butler_protocol::{ChannelId, MessageTs, ThreadId, UserId};
-use rusqlite::params;
 
-use crate::{error::Trouble, store::db::Db};
+use crate::{
+    error::Trouble,
+    store::{db::Db, sql::params},
+};
 
 /// Older threads are not looked through.
 const THREADS: i64 = 200;

@@ -4,11 +4,13 @@
 use std::{collections::HashMap, fmt::Write as _};
 
 use butler_protocol::{MessageTs, ThreadId, UserId};
-use rusqlite::{Row, params};
 
 use crate::{
     error::{Refusal, Trouble, refuse},
-    store::db::Db,
+    store::{
+        db::Db,
+        sql::{self, Row, params},
+    },
 };
 
 /// The longest comment or suggestion.
@@ -153,7 +155,7 @@ pub(crate) fn comments(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Comment> {
+fn read(row: &Row<'_>) -> sql::Result<Comment> {
     let side: String = row.get(3)?;
     let number: Option<i64> = row.get(11)?;
     let sent: Option<String> = row.get(12)?;

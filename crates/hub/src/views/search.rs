@@ -3,10 +3,16 @@
 
 use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use butler_slack::mrkdwn;
-use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
-use crate::{error::Trouble, store::db::Db, views::needs};
+use crate::{
+    error::Trouble,
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
+    views::needs,
+};
 
 const HITS: i64 = 50;
 const MOST_WORDS: usize = 12;

@@ -2,11 +2,13 @@
 //! plan. No agent reads another's files; this is where it learns what another did.
 
 use butler_protocol::{ChannelId, Plan, PlanSummary, Subject, ThreadId, Usd};
-use rusqlite::params;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{error::Trouble, store::db::Db};
+use crate::{
+    error::Trouble,
+    store::{db::Db, sql::params},
+};
 
 /// The lines of every role in a thread, in their order. They are passed on as they
 /// were kept: a line that we do not understand is for the one who asked.

@@ -2,7 +2,6 @@
 //! thread is about, and what may be asked.
 
 use butler_protocol::{Activity, ActivityState, ChannelId, Role, ThreadId};
-use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use super::Call;
@@ -10,7 +9,11 @@ use crate::{
     error::{Refusal, Trouble, refuse},
     log::notice::Notice,
     presence::activity,
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+        tx::Tx,
+    },
     workspace::{gate, message},
 };
 

@@ -85,10 +85,7 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
 }
 
 /// The files that a call names, with their titles.
-pub(crate) fn wanted_of(
-    app: &App,
-    args: &Args,
-) -> Result<Vec<(String, Option<String>)>, Trouble> {
+pub(crate) fn wanted_of(app: &App, args: &Args) -> Result<Vec<(String, Option<String>)>, Trouble> {
     let listed = args.json("files", Refusal::InvalidArguments)?;
     let mut wanted = Vec::new();
     for item in listed

@@ -1,7 +1,6 @@
 //! Pins and bookmarks: what a channel keeps at hand.
 
 use butler_protocol::{ChannelId, ThreadId};
-use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -13,7 +12,10 @@ use crate::{
         tokens::random_text,
     },
     log::{self, Happening},
-    store::db::Db,
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
     workspace::{channels, gate, message, read},
 };
 

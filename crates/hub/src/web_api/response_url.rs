@@ -8,7 +8,6 @@ use axum::{
     extract::{Path, State},
 };
 use butler_protocol::{ChannelId, MessageTs, Role, Sha256Hex, UserId};
-use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,7 +18,11 @@ use crate::{
     log::notice::LoggedEvent,
     person_api::edits,
     relay,
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+        tx::Tx,
+    },
     workspace::{
         decide, ephemeral,
         gate::{self, Outbound},

@@ -4,7 +4,6 @@
 use butler_protocol::{
     DecisionKind, DecisionRequest, DecisionView, Right, Role, Standing, ThreadId, UserId,
 };
-use rusqlite::{OptionalExtension, params};
 use serde::Deserialize;
 
 use super::{
@@ -16,7 +15,11 @@ use crate::{
     agent_api,
     error::{Refusal, Trouble, refuse},
     identity::{Person, people},
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+        tx::Tx,
+    },
 };
 
 /// How far a person's rights go: what the machine's config says of them, or the

@@ -2,7 +2,6 @@
 //! people here: everybody of this workspace shares one page.
 
 use butler_protocol::{ChannelId, UserId};
-use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use super::members;
@@ -12,7 +11,10 @@ use crate::{
         names::{APP, BOT, BOT_NAME, BOT_USER, TEAM, channel_name, id_of},
         tokens::random_text,
     },
-    store::db::Db,
+    store::{
+        db::Db,
+        sql::{self, OptionalExtension, params},
+    },
 };
 
 /// What a channel is to Slack.
@@ -73,7 +75,7 @@ pub(crate) struct Channel {
 
 const COLUMNS: &str = "id, name, repo, created_ms, kind, archived, topic, coalesce(purpose, repo)";
 
-fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Channel> {
+fn read(row: &sql::Row<'_>) -> sql::Result<Channel> {
     let kind: String = row.get(4)?;
     let kind = Kind::ALL.into_iter().find(|one| one.word() == kind);
     Ok(Channel {

@@ -10,7 +10,6 @@ use butler_protocol::{
     Plan, RequestId, Role, StampKind, Standing, ThreadId, UserId, fault,
 };
 use butler_slack::EnvelopeKind;
-use rusqlite::{OptionalExtension, Row, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -23,7 +22,11 @@ use crate::{
         names::{APP, TEAM},
     },
     log::{self, Happening},
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{self, OptionalExtension, Row, params},
+        tx::Tx,
+    },
     web_api::response_url,
     workspace::card,
 };
@@ -309,7 +312,7 @@ pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Vec<DecisionView>,
 const COLUMNS: &str = "request, kind, sha256, channel, root, message, from_role, choice, person, decided_ms, run, edited";
 
 /// A row as JSON fields, which the shared types read back.
-fn read_row(row: &Row<'_>) -> rusqlite::Result<Value> {
+fn read_row(row: &Row<'_>) -> sql::Result<Value> {
     let text = |at| row.get::<_, String>(at);
     Ok(json!({
         "request": text(0)?, "kind": text(1)?, "sha256": text(2)?,

@@ -2,14 +2,13 @@
 //! event, and do not last: dismissed by their person, or gone after a day.
 
 use butler_protocol::{ChannelId, MessageTs, UserId, fault};
-use rusqlite::params;
 use serde_json::{Value, json};
 
 use super::message::{self, Draft};
 use crate::{
     error::{Refusal, Trouble, refuse},
     log::notice::Notice,
-    store::{db::Db, tx::Tx},
+    store::{db::Db, sql::params, tx::Tx},
 };
 
 const LIFE_MS: i64 = 24 * 60 * 60 * 1000;

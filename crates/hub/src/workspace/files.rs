@@ -4,14 +4,16 @@
 mod kind;
 
 use butler_protocol::{ChannelId, fault, visible_line};
-use rusqlite::{OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
 pub(crate) use self::kind::{is_shown_in_place, is_text, mimetype_of, misnamed};
 use crate::{
     error::{Refusal, Trouble, refuse},
     identity::{names::TEAM, tokens::random_text},
-    store::db::Db,
+    store::{
+        db::Db,
+        sql::{self, OptionalExtension, Row, params},
+    },
 };
 
 /// The most that one file may hold.
@@ -55,7 +57,9 @@ const NAME: usize = 120;
 /// A name as people and roles can be shown it: no folders, nothing that hides or turns
 /// round what stands beside it.
 pub(crate) fn plain_name(name: &str) -> String {
-    let last = name.rsplit(['/', '\\']).find(|part| !part.trim().is_empty());
+    let last = name
+        .rsplit(['/', '\\'])
+        .find(|part| !part.trim().is_empty());
     let shown = visible_line(last.unwrap_or_default().trim()).into_owned();
     let over = shown.chars().count().saturating_sub(NAME);
     match shown.is_empty() {
@@ -149,7 +153,7 @@ pub(crate) fn bytes(db: &Db, id: &str) -> Result<Vec<u8>, Trouble> {
         .ok_or(Trouble::Refused(Refusal::FileNotFound))
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<File> {
+fn read(row: &Row<'_>) -> sql::Result<File> {
     let name: String = row.get(4)?;
     let head: Option<Vec<u8>> = row.get(9)?;
     Ok(File {

@@ -1,10 +1,14 @@
 //! Who is in a channel. Without a word about somebody, everybody is in a public one and
 //! nobody in any other.
 
-use rusqlite::{OptionalExtension, params};
-
 use super::channels::{self, Channel, Kind};
-use crate::{error::Trouble, store::db::Db};
+use crate::{
+    error::Trouble,
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
+};
 
 /// Whether somebody is in a channel.
 pub(crate) fn is_in(db: &Db, channel: &Channel, user: &str) -> Result<bool, Trouble> {

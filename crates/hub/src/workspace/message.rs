@@ -1,7 +1,6 @@
 //! Messages: written, changed, deleted, each together with its event.
 
 use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
-use rusqlite::{OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
 use super::channels;
@@ -12,7 +11,11 @@ use crate::{
         names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
     },
     log::{self, Happening},
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{self, OptionalExtension, params},
+        tx::Tx,
+    },
 };
 
 /// Who wrote a message.
@@ -278,7 +281,7 @@ pub(crate) fn find(
 }
 
 /// Reads a row of ts, root, role, body.
-pub(crate) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Stored, Trouble>> {
+pub(crate) fn read(row: &sql::Row<'_>) -> sql::Result<Result<Stored, Trouble>> {
     let (ts, root): (String, String) = (row.get(0)?, row.get(1)?);
     let (role, body): (Option<String>, String) = (row.get(2)?, row.get(3)?);
     Ok((|| {

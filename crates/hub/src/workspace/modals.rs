@@ -5,7 +5,6 @@
 pub(crate) mod interactions;
 
 use butler_protocol::{ChannelId, ThreadId, UserId};
-use rusqlite::{OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
 use super::{channels, message};
@@ -17,7 +16,11 @@ use crate::{
         tokens::random_text,
     },
     log::notice::Notice,
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{self, OptionalExtension, Row, params},
+        tx::Tx,
+    },
     web_api::blocks,
 };
 
@@ -119,7 +122,7 @@ impl View {
 
 const COLUMNS: &str = "channel, root, person, body, errors";
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Result<View, Trouble>> {
+fn read(row: &Row<'_>) -> sql::Result<Result<View, Trouble>> {
     let place = (row.get(0)?, row.get(1)?);
     let (person, body): (String, String) = (row.get(2)?, row.get(3)?);
     let errors = row.get(4)?;

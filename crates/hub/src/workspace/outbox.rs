@@ -3,7 +3,6 @@
 //! "not posted" and "posted and answered".
 
 use butler_protocol::{ChannelId, Epoch, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
-use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use super::{
@@ -17,7 +16,10 @@ use super::{
 use crate::{
     error::{Refusal, Trouble, refuse},
     identity::{Agent, names::BOT_USER},
-    store::tx::Tx,
+    store::{
+        sql::{OptionalExtension, params},
+        tx::Tx,
+    },
     workspace::stops,
 };
 

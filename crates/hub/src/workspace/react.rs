@@ -5,7 +5,6 @@ use std::{collections::HashSet, sync::LazyLock};
 
 use butler_policy::is_stop_emoji;
 use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
-use rusqlite::params;
 use serde_json::{Value, json};
 
 use super::message;
@@ -13,7 +12,7 @@ use crate::{
     error::{Refusal, Trouble, refuse},
     identity::names::BOT_USER,
     log::{self, Happening},
-    store::{db::Db, tx::Tx},
+    store::{db::Db, sql::params, tx::Tx},
 };
 
 /// Who reacts.

@@ -2,13 +2,12 @@
 
 use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use data_encoding::BASE64URL_NOPAD;
-use rusqlite::params;
 use serde_json::{Value, json};
 
 use super::message::{self, Stored};
 use crate::{
     error::{Refusal, Trouble, refuse},
-    store::db::Db,
+    store::{db::Db, sql::params},
     views::overview::Window,
 };
 

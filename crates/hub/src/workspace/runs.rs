@@ -10,7 +10,6 @@ use butler_protocol::{
     ItemTag, MergeMode, MessageTs, PostTag, PullStatus, RequestId, RunState, Subject, ThreadId,
     Usd, UserId, fault,
 };
-use rusqlite::{OptionalExtension, Row, params};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 pub(crate) use view::{all, newest};
@@ -23,7 +22,11 @@ use crate::{
     agent_api, budget,
     error::{Refusal, Trouble, refuse},
     identity::{Agent, Person},
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{self, OptionalExtension, Row, params},
+        tx::Tx,
+    },
     views::pulls,
 };
 
@@ -51,7 +54,7 @@ fn read<T: DeserializeOwned>(word: String) -> Result<T, Trouble> {
     Ok(serde_json::from_value(Value::String(word))?)
 }
 
-fn read_run(row: &Row<'_>) -> rusqlite::Result<[String; 8]> {
+fn read_run(row: &Row<'_>) -> sql::Result<[String; 8]> {
     let text = |at| row.get::<_, String>(at);
     Ok([
         text(0)?,

@@ -4,13 +4,13 @@
 //! thread remembers who was stopped, so that the next word reaches that role.
 
 use butler_protocol::{Role, ThreadId};
-use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
 use crate::store::db::Db;
 use crate::{
     error::{Refusal, Trouble},
     presence::activity,
+    store::sql::{OptionalExtension, params},
 };
 
 /// How far back one looks for a hand-over that nobody has begun yet.

@@ -286,7 +286,11 @@ async fn a_branch_is_given_back_whole_when_there_is_nothing_on_it() {
     }
     let mut left = [built, pushed].map(|one| one.branch.to_string());
     left.sort();
-    assert_eq!(scratch.remote_branches()[..2], left, "what is on them stays");
+    assert_eq!(
+        scratch.remote_branches()[..2],
+        left,
+        "what is on them stays"
+    );
     let again = repo.create(&thread(1), "x", &go()).await.unwrap();
     assert!(again.path.exists());
 }

@@ -80,7 +80,10 @@ mod tests {
             (wave, "a WAV recording"),
             (b"\0\0\0\x20ftypM4A ", "an MP4 recording"),
             (b"\x1a\x45\xdf\xa3..A_OPUS", "a WebM or Matroska recording"),
-            (b"\x1a\x45\xdf\xa3..V_VP9..A_OPUS", "a WebM or Matroska film"),
+            (
+                b"\x1a\x45\xdf\xa3..V_VP9..A_OPUS",
+                "a WebM or Matroska film",
+            ),
             (b"\xff\xf3\x44\xc4", "an MP3 recording"),
             (b"\0\x01\x02", "a binary file"),
         ] {

@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::identity::{Person, names::BOT_NAME};
 use crate::page::render::{
     attached::{FileTexts, attached},
     blocks::{self, Place},
@@ -16,7 +17,6 @@ use crate::page::render::{
     sign::sign,
     text::{self, Names},
 };
-use crate::identity::{Person, names::BOT_NAME};
 
 /// What a message needs to know of its surroundings.
 pub(crate) struct Scene<'a> {

@@ -83,7 +83,10 @@ mod tests {
             ("a,b\n1,2\n", "a|b/1|2"),
             ("a;b\r\n1,5;2\r\n", "a|b/1,5|2"),
             ("a\tb\n1\t2", "a|b/1|2"),
-            ("n,t\n1,\"two, \"\"2\"\"\nlines\"\n", "n|t/1|two, \"2\"\nlines"),
+            (
+                "n,t\n1,\"two, \"\"2\"\"\nlines\"\n",
+                "n|t/1|two, \"2\"\nlines",
+            ),
             ("a,b\n1\n,\n", "a|b/1/|"),
             ("\u{feff}a,b\n", "a|b"),
             ("5\" pipe,x\n", "5\" pipe|x"),

@@ -6,7 +6,6 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use butler_protocol::{ChannelId, MessageTs, UserId};
-use rusqlite::params;
 use serde_json::{Value, json};
 use tracing::info;
 
@@ -18,7 +17,7 @@ use crate::{
     error::{Refusal, Trouble},
     hub::app::App,
     person_api::person_actions::Reacted,
-    store::db::Db,
+    store::{db::Db, sql::params},
     workspace::{channels as places, message},
 };
 

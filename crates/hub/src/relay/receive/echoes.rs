@@ -3,7 +3,6 @@
 //! look into history after a kill.
 
 use butler_protocol::{ChannelId, Idem, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
-use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use crate::relay::{
@@ -14,7 +13,11 @@ use crate::{
     error::{Refusal, Trouble},
     identity::Agent,
     log::Happening,
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+        tx::Tx,
+    },
     workspace::{card, channels, decide::Rules, message, outbox, runs, stops},
 };
 

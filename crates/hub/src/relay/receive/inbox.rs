@@ -6,12 +6,11 @@ use std::{sync::Arc, time::Duration};
 
 use butler_protocol::fault;
 use butler_slack::{Ended, Envelope, EnvelopeKind, Hearing, Socket};
-use rusqlite::params;
 use tracing::{error, warn};
 
 use crate::relay::Relay;
 use crate::store::db::Db;
-use crate::{error::Trouble, hub::app::App};
+use crate::{error::Trouble, hub::app::App, store::sql::params};
 
 /// Between two looks whether Slack lets us listen again.
 const AGAIN: Duration = Duration::from_secs(60);

@@ -294,7 +294,7 @@ async fn outside(
             if let (true, true, Some(root)) = (new, named, mirror::root_of(&message)) {
                 tx.db().execute(
                     "INSERT INTO whispers (channel, root, user, words) VALUES (?1, ?2, ?3, ?4)",
-                    rusqlite::params![
+                    crate::store::sql::params![
                         channel.as_str(),
                         root.as_str(),
                         person.id.as_str(),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use butler_protocol::{ChannelId, MessageTs, ThreadId, UserId};
 use butler_slack::{BlockAction, Envelope, EnvelopeKind};
-use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use tracing::debug;
 
@@ -19,7 +18,11 @@ use crate::{
     hub::app::App,
     log::{self, Happening},
     person_api::person_actions::{self, Press},
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+        tx::Tx,
+    },
     web_api::response_url::{self, Response},
     workspace::{
         channels,

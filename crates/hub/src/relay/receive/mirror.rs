@@ -1,14 +1,12 @@
 //! What people do in Slack, taken over into the mirror, each thing once: a
 //! message is known by its channel and timestamp, a reaction by who made it.
 
-use butler_protocol::{
-    ChannelId, MessageTs, StampKind, ThreadId, UserId, mentions, visible_line,
-};
+use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId, UserId, mentions, visible_line};
 use butler_slack::mrkdwn;
-use rusqlite::params;
 use serde_json::{Value, json};
 
 use crate::relay::{Us, channel_requests};
+use crate::store::sql::params;
 use crate::{
     error::{Refusal, Trouble},
     identity::Person,

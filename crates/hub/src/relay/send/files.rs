@@ -8,7 +8,6 @@ use std::{
 };
 
 use butler_protocol::{ChannelId, MessageTs};
-use rusqlite::OptionalExtension;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -23,7 +22,7 @@ use crate::{
     error::{Refusal, Trouble, refuse},
     hub::app::App,
     identity::Agent,
-    store::db::Db,
+    store::{db::Db, sql::OptionalExtension},
     workspace::files::{self, File, SIZE_LIMIT},
 };
 

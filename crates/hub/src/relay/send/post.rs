@@ -10,7 +10,6 @@ use std::{
 
 use butler_protocol::{ChannelId, Epoch, Idem, MessageTs, PostTag, ThreadId, fault};
 use butler_slack::SlackError;
-use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
@@ -30,7 +29,10 @@ use crate::{
     error::{Refusal, Trouble, refuse},
     hub::app::App,
     identity::{Agent, tokens::random_text},
-    store::tx::Tx,
+    store::{
+        sql::{OptionalExtension, params},
+        tx::Tx,
+    },
     workspace::{
         message,
         outbox::{self, AgentPost},

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use butler_protocol::{ChannelId, DecisionView, MessageTs};
-use rusqlite::params;
 use serde_json::{Value, json};
 use tracing::warn;
 
@@ -16,7 +15,7 @@ use crate::relay::{
 use crate::{
     error::Trouble,
     hub::app::App,
-    store::db::Db,
+    store::{db::Db, sql::params},
     workspace::{card, decide, message},
 };
 

@@ -4,7 +4,6 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::http::HeaderMap;
-use rusqlite::params;
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::warn;
@@ -18,6 +17,7 @@ use crate::{
         names::{BOT, BOT_USER, TEAM},
         tokens::random_text,
     },
+    store::sql::params,
     web_api::{Call, args::Args, by_method, conversations},
     workspace::channels,
 };

@@ -1,13 +1,16 @@
 //! Messages that are written bit by bit, in Markdown.
 
 use butler_protocol::{ChannelId, MessageTs, PostTag};
-use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use super::{blocks, own_message, post_of};
 use crate::{
     error::{Refusal, Trouble, refuse},
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+        tx::Tx,
+    },
     web_api::Call,
     workspace::{
         channels::{self, Kind},

@@ -2,7 +2,6 @@
 //! Everybody who listens is told, as by Slack.
 
 use butler_protocol::{ChannelId, ThreadId, UserId};
-use rusqlite::params;
 use serde_json::{Value, json};
 
 use super::named;
@@ -13,7 +12,7 @@ use crate::{
         names::{BOT_USER, TEAM, id_of},
     },
     log::{self, Happening},
-    store::tx::Tx,
+    store::{sql::params, tx::Tx},
     web_api::Call,
     workspace::{
         channels::{self, Channel, Kind},

@@ -7,7 +7,6 @@ use butler_protocol::{
     CardBody, CardTag, Complexity, Decision, DecisionKind, DecisionView, Plan, PlanStep, Remark,
     RequestId, Subject, Usd,
 };
-use rusqlite::{OptionalExtension, params};
 use serde::Deserialize;
 
 use super::{Click, Rules, decide_in, view};
@@ -15,7 +14,11 @@ use crate::{
     agent_api, budget,
     error::{Refusal, Trouble, refuse},
     identity::Person,
-    store::{db::Db, tx::Tx},
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+        tx::Tx,
+    },
     workspace::{access, card, channels, message},
 };
 

@@ -62,7 +62,10 @@ fn by_bytes(head: &[u8]) -> Option<&'static str> {
         (at(0, b"ID3") || is_mpeg(head), "audio/mpeg"),
         (at(0, b"\x1a\x45\xdf\xa3"), "audio/webm"),
         (at(4, b"ftyp"), "audio/mp4"),
-        (at(0, b"PK\x03\x04") || at(0, b"PK\x05\x06"), "application/zip"),
+        (
+            at(0, b"PK\x03\x04") || at(0, b"PK\x05\x06"),
+            "application/zip",
+        ),
     ];
     known.into_iter().find_map(|(is, kind)| is.then_some(kind))
 }
@@ -101,7 +104,9 @@ fn by_name(name: &str) -> &'static str {
         "webm" => "audio/webm",
         "zip" => "application/zip",
         "txt" | "log" | "md" | "rs" | "toml" | "py" | "js" | "ts" | "go" | "c" | "h" | "sh"
-        | "yml" | "yaml" | "csv" | "tsv" | "diff" | "patch" | "html" | "css" | "sql" => "text/plain",
+        | "yml" | "yaml" | "csv" | "tsv" | "diff" | "patch" | "html" | "css" | "sql" => {
+            "text/plain"
+        }
         _ => SAVED,
     }
 }
@@ -132,7 +137,12 @@ mod tests {
             ("a.json", b"{\"a\": 1}", "application/json", false),
             ("Makefile", b"all:\n\tcargo", "text/plain", false),
             ("utf.txt", "größer ".as_bytes(), "text/plain", false),
-            ("cut.txt", &"gr\u{f6}"[..].as_bytes()[..3], "text/plain", false),
+            (
+                "cut.txt",
+                &"gr\u{f6}"[..].as_bytes()[..3],
+                "text/plain",
+                false,
+            ),
             ("bomb.zip", b"PK\x03\x04", "application/zip", false),
             ("unknown.bin", b"\x01\x02", SAVED, false),
             ("shot.png", b"", "image/png", false),

@@ -1,13 +1,15 @@
 //! Runs as agents, page and command line see them.
 
 use butler_protocol::{DecisionKind, ItemReport, PrNumber, RunItem, RunView, ThreadId};
-use rusqlite::{OptionalExtension, params};
 
 use super::{COLUMNS, Run, allowed, cap_of, newest_open, places, read_run, run_of, spent, spoken};
 use crate::{
     budget,
     error::Trouble,
-    store::db::Db,
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
     views::pulls,
     workspace::{decide, stops},
 };
