@@ -380,7 +380,7 @@ async fn a_story_outlives_a_logout_and_a_gh_that_is_gone() {
     assert_eq!(github.count("POST", "/pulls"), 1);
     github.refuse_all(Some((401, "Bad credentials")));
     team.press(&root, "merge").await;
-    let told = |thread: &Value| times(thread, "`gh` cannot be started or nobody is logged in") > 0;
+    let told = |thread: &Value| times(thread, "#1 is not merged yet: `gh` cannot") > 0;
     team.until(&root, "the logout", told).await;
     assert!(chaos::killed(&faults));
     std::fs::remove_file(&gh).unwrap();

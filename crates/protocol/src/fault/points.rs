@@ -128,12 +128,12 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("repo.add", "git learns of a worktree"),
     ("repo.branch", "a thread's branch is made"),
     ("repo.branch-drop", "a thread's branch goes"),
+    ("repo.commit", "a role's work is committed"),
+    ("repo.files", "the files of a new worktree"),
     (
         "repo.give-back",
         "the empty branch of a rejected plan goes from the remote",
     ),
-    ("repo.commit", "a role's work is committed"),
-    ("repo.files", "the files of a new worktree"),
     (
         "repo.keep",
         "work that no commit holds is kept beside the branch",

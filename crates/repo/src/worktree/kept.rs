@@ -62,6 +62,19 @@ impl Repo {
         Ok(())
     }
 
+    /// What is kept of a thread becomes a saved state, which nothing writes over.
+    pub(crate) async fn save_work(
+        &self,
+        short: &str,
+        why: &str,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        if let Some(kept) = self.resolve(&format!("{WORK}/{short}")).await? {
+            self.save_commit(&kept, short, why, cancel).await?;
+        }
+        Ok(())
+    }
+
     /// Lays what was kept over the files of a worktree that was just made, provided that
     /// its branch is where it was.
     pub(crate) async fn put_back_work(
@@ -71,13 +84,15 @@ impl Repo {
         writer: &FileLock,
         cancel: &CancellationToken,
     ) -> Result<()> {
-        let name = format!("{WORK}/{}", name::lock_name(branch));
+        let short = name::lock_name(branch);
+        let name = format!("{WORK}/{short}");
         let Some((tree, parent)) = held(self.git(), &name, cancel).await? else {
             return Ok(());
         };
         if resolve(git, "HEAD").await? != Some(parent) {
-            tracing::warn!(%branch, kept = %name, "the branch has moved since its work was kept; it stays under its ref");
-            return Ok(());
+            tracing::warn!(%branch, "the branch has moved since its work was kept; it is saved, and not laid over the branch");
+            // The next rest keeps other files under that name.
+            return self.save_work(&short, "the branch had moved", cancel).await;
         }
         // The files first, then the index: they are changes that nobody has committed.
         for args in [&["--reset", "-u", &tree][..], &["--reset", "HEAD"]] {

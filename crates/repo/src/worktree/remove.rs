@@ -31,10 +31,16 @@ impl Repo {
         let _writer = self.writer(&short, cancel).await?;
         let review = review_name(thread);
         let of_it = |mark: &str| mark == review || name::belongs_to(&BranchName::new(mark), thread);
+        let mut had_files = false;
         for entry in self.entries().await? {
             if entry.may_go(of_it) {
+                had_files |= entry.for_branch().is_some();
                 self.take_away(&entry, &short, cancel).await?;
             }
+        }
+        if !had_files {
+            // Its folder was deleted: what was kept of it is all there is.
+            self.save_work(&short, "worktree removed", cancel).await?;
         }
         for branch in self.branches_of(thread, "refs/heads/", cancel).await? {
             self.drop_branch(&branch, &short, cancel).await?;

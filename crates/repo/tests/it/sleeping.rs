@@ -287,12 +287,30 @@ async fn work_that_was_kept_survives_its_folder() {
     std::fs::remove_dir_all(&back.path).unwrap();
     let back = repo.find(&thread(1)).await.unwrap().unwrap();
     assert!(!back.path.join("new/file.txt").exists());
-    // A branch that has moved since is not covered with older files.
+    // A branch that has moved since is not covered with older files; they are saved.
+    write(&back, "late.txt", "late\n");
+    keep(&back).await;
+    std::fs::remove_file(back.path.join("late.txt")).unwrap();
     commit(&back, "moved").await;
     back.push(&go()).await.unwrap();
     std::fs::remove_dir_all(&back.path).unwrap();
     let back = repo.find(&thread(1)).await.unwrap().unwrap();
     assert_eq!(git(&back.path, &["status", "--porcelain"]), "");
+    let saved = async || {
+        let saved = repo.saved(&thread(1).short(), &go()).await.unwrap();
+        saved.last().map(|last| last.commit.to_string())
+    };
+    let shown =
+        |commit: &str, file: &str| git(scratch.root(), &["show", &format!("{commit}:{file}")]);
+    let first = saved().await.unwrap();
+    assert_eq!(shown(&first, "late.txt"), "late");
+    keep(&back).await;
+    assert_eq!(kept(), "");
+    // A thread that ends after its folder was deleted loses nothing either.
+    write(&back, "last.txt", "last\n");
+    keep(&back).await;
+    std::fs::remove_dir_all(&back.path).unwrap();
     repo.remove(&thread(1), &go()).await.unwrap();
     assert_eq!(kept(), "");
+    assert_eq!(shown(&saved().await.unwrap(), "last.txt"), "last");
 }

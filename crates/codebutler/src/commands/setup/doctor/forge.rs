@@ -114,7 +114,15 @@ fn fork(root: &Path) -> Option<Finding> {
 
 /// The team's git has no key of the person's, and starts no program that would ask for one.
 fn signing(root: &Path) -> Option<Finding> {
-    let here = git(root, &["config", "--type=bool", "--get", "commit.gpgsign"]);
+    // The repository's own word: over the rest stands what our git is told, which never signs.
+    let local = [
+        "config",
+        "--local",
+        "--type=bool",
+        "--get",
+        "commit.gpgsign",
+    ];
+    let here = git(root, &local);
     let everywhere = process::run_on_one_thread(async |_| {
         let settings = Settings::from_process();
         Ok(settings.signs_commits().await.unwrap_or(false))
