@@ -180,6 +180,8 @@ impl Hub {
                     in_slack: relay.is_some(),
                 },
                 tickets: socket_mode::Tickets::default(),
+                sharing: socket_mode::sharing::Sharing::default(),
+                options: socket_mode::options::Options::default(),
                 presence: Presence::default(),
                 test_hooks: config.test_hooks,
                 version: config.version,

@@ -273,6 +273,14 @@ pub(crate) fn strangers_listen(db: &Db) -> Result<bool, Trouble> {
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
+/// Whether one of Slack's clients speaks for this agent.
+pub(crate) fn is_foreign(db: &Db, agent: AgentKey) -> Result<bool, Trouble> {
+    let sql = "SELECT foreign_client FROM agents WHERE id = ?1";
+    Ok(db
+        .prepare_cached(sql)?
+        .query_row([agent], |row| row.get(0))?)
+}
+
 /// Who speaks for an agent from now on: our own client, which knows what it did, or
 /// one of Slack's, which is told.
 pub(crate) fn spoken_for(db: &Db, agent: AgentKey, foreign: bool) -> Result<(), Trouble> {

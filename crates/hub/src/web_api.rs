@@ -35,7 +35,7 @@ use crate::{
     relay,
 };
 use args::Args;
-use conversations::changes;
+pub(crate) use conversations::changes;
 
 /// What our app may do, as Slack names it in every answer's header.
 const SCOPES: &str = "app_mentions:read,assistant:write,bookmarks:read,bookmarks:write,\
@@ -234,7 +234,16 @@ async fn built_in(method: &str, call: Call) -> Result<Value, Trouble> {
         "assistant.threads.setTitle" | "agents.sessions.rename" => assistant::set_title(call).await,
         "agents.sessions.setStatus" => assistant::set_session(call).await,
         "assistant.threads.setSuggestedPrompts" => assistant::set_prompts(call).await,
-        _ => refuse(Refusal::UnknownMethod),
+        _ => refuse(not_for_apps(method)),
+    }
+}
+
+/// What Slack has and refuses to an app like ours, as it refuses it; the rest is unknown.
+fn not_for_apps(method: &str) -> Refusal {
+    match method.split('.').next().unwrap_or_default() {
+        "admin" | "reminders" | "search" | "stars" => Refusal::NotAllowedTokenType,
+        "calls" | "canvases" | "dnd" | "slackLists" | "usergroups" => Refusal::MissingScope,
+        _ => Refusal::UnknownMethod,
     }
 }
 

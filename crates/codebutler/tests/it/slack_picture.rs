@@ -1,5 +1,6 @@
 //! A thread drawn as Slack shows it, for people to look at: names, app badge, blocks,
-//! buttons, files. Only when pictures are asked for (`CODEBUTLER_PICTURES`).
+//! buttons, files. The page is made from the messages in every run of the story; it becomes
+//! a picture only when pictures are asked for (`CODEBUTLER_PICTURES`).
 
 use std::{fmt::Write as _, fs, path::Path, process::Command};
 
@@ -21,21 +22,18 @@ code { background: #f8f8f8; border: 1px solid #ddd; border-radius: 3px; color: #
 .primary { background: #007a5a; border-color: #007a5a; color: #fff; } .danger { background: #e01e5a; border-color: #e01e5a; color: #fff; }
 .file { border: 1px solid #ddd; border-radius: 8px; padding: 8px 12px; display: inline-block; margin-top: 4px; }
 .reaction { border: 1px solid #1264a3; background: #e8f5fa; border-radius: 12px; padding: 1px 7px; font-size: 12px; margin-right: 4px; }
+.check { background: #2bac76; color: #fff; border-radius: 3px; padding: 0 3px; } .eye { border: 1px solid #444; border-radius: 50%; font-size: 8px; padding: 0 2px 0 4px; background: #fff; vertical-align: 1px; }
 hr { border: 0; border-top: 1px solid #ddd; } blockquote { border-left: 4px solid #ddd; margin: 0; padding-left: 8px; }
 ";
 
-/// Draws the messages into a picture in this folder.
-pub(crate) fn draw(folder: &Path, name: &str, messages: &[Value], people: &[(String, String)]) {
-    let mut html = page(messages, people);
-    for (id, name) in people {
-        html = html.replace(&format!("@{id}"), &format!("@{name}"));
-    }
+/// Draws a page of so many messages into a picture in this folder.
+pub(crate) fn draw(folder: &Path, name: &str, html: &str, messages: usize) {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("story.html");
-    fs::write(&file, &html).unwrap();
+    fs::write(&file, html).unwrap();
     // As high as the page turns out to be, cut by the browser's own measure.
     let height = 260
-        + messages.len() * 60
+        + messages * 60
         + html.matches("<br>").count() * 22
         + html.matches("class=\"block").count() * 30;
     let drawn = Command::new("chromium")
@@ -57,7 +55,8 @@ pub(crate) fn draw(folder: &Path, name: &str, messages: &[Value], people: &[(Str
     assert!(drawn.status.success(), "{drawn:?}");
 }
 
-fn page(messages: &[Value], people: &[(String, String)]) -> String {
+/// The thread as a page.
+pub(crate) fn page(messages: &[Value], people: &[(String, String)]) -> String {
     let mut out = format!(
         "<!doctype html><meta charset=utf-8><style>{STYLE}</style><h1>Thread <span class=time>#codebutler-app</span></h1>"
     );
@@ -71,7 +70,19 @@ fn page(messages: &[Value], people: &[(String, String)]) -> String {
         }
         out.push_str(&one(message, people));
     }
+    for (id, name) in people {
+        out = out.replace(&format!("@{id}"), &format!("@{name}"));
+    }
     out
+}
+
+/// Emoji without a font for them.
+fn emoji(name: &str) -> String {
+    match name {
+        "white_check_mark" => "<span class=check>✓</span>".to_owned(),
+        "eyes" => "<span class=eye>●</span><span class=eye>●</span>".to_owned(),
+        other => format!(":{other}:"),
+    }
 }
 
 fn one(message: &Value, people: &[(String, String)]) -> String {
@@ -114,8 +125,8 @@ fn one(message: &Value, people: &[(String, String)]) -> String {
     for reaction in message["reactions"].as_array().into_iter().flatten() {
         let _ = write!(
             body,
-            " <span class=reaction>:{}: {}</span>",
-            reaction["name"].as_str().unwrap_or_default(),
+            " <span class=reaction>{} {}</span>",
+            emoji(reaction["name"].as_str().unwrap_or_default()),
             reaction["count"]
         );
     }
@@ -202,7 +213,12 @@ fn rich(block: &Value) -> String {
                 Some("rich_text_preformatted") => format!("<pre>{}</pre>", words(element)),
                 Some("rich_text_list") => {
                     let items = element["elements"].as_array().into_iter().flatten();
-                    items.map(|item| format!("• {}<br>", words(item))).collect()
+                    let mark = |number: usize| match element["style"] == "ordered" {
+                        true => format!("{}.", number + 1),
+                        false => "•".to_owned(),
+                    };
+                    let drawn = |(number, item)| format!("{} {}<br>", mark(number), words(item));
+                    items.enumerate().map(drawn).collect()
                 }
                 _ => words(element).replace('\n', "<br>"),
             });

@@ -106,6 +106,20 @@ async fn three_steps_with_every_answer_wrong_once() {
     assert!(machine.contains(&bot) && machine.contains(&app));
     assert!(!screen.contains(&bot) && !screen.contains(&app), "{screen}");
 
+    // Set up once more: the channel is the same, and nobody is greeted twice.
+    let mut again = scratch.codebutler(&["slack", "setup"]);
+    again
+        .env("SLACK_BOT_TOKEN", &bot)
+        .env("SLACK_APP_TOKEN", &app);
+    let again = tokio::task::block_in_place(|| ran(&mut again));
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(
+        slack.messages(&made).len(),
+        1,
+        "{:?}",
+        slack.messages(&made)
+    );
+
     // Looked at again, and after something broke.
     let check = || tokio::task::block_in_place(|| scratch.run(&["slack", "check"]));
     let well = check();

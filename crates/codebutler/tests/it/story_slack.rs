@@ -32,10 +32,24 @@ async fn a_request_in_slack_becomes_a_merge() {
     // Never more than needed: docs/slack.md says how many a story takes.
     let messages = team.slack().messages(&team.channel);
     assert!(messages.len() <= MESSAGES, "{} messages", messages.len());
+    let ana = (team.slack().person("ana"), "ana".to_owned());
+    let page = slack_picture::page(&messages, &[ana]);
+    let drawn = page.matches("<div class=message>").count();
+    assert_eq!(drawn, messages.len(), "every message is drawn: {page}");
+    for part in [
+        "Approved by ana",
+        "Merge requested by ana",
+        "codebutler.lead",
+    ] {
+        assert!(page.contains(part), "{part} is not on the page: {page}");
+    }
+    assert!(
+        !page.contains("class=\"button"),
+        "a decided card has no buttons"
+    );
     if let Some(folder) = std::env::var_os("CODEBUTLER_PICTURES") {
         let folder = std::path::absolute(folder).unwrap();
-        let ana = (team.slack().person("ana"), "ana".to_owned());
-        slack_picture::draw(&folder, "slack-story.png", &messages, &[ana]);
+        slack_picture::draw(&folder, "slack-story.png", &page, messages.len());
     }
 
     // The tokens are with the hub and nowhere else.

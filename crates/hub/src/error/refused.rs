@@ -20,6 +20,7 @@ impl Refused {
             // Clients of the control API take 409 for "stale epoch" and nothing else.
             Refusal::StaleEpoch | Refusal::AlreadyDecided => StatusCode::CONFLICT,
             Refusal::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::RequestTimeout => StatusCode::GATEWAY_TIMEOUT,
             Refusal::InvalidAuth | Refusal::NotAuthed => StatusCode::UNAUTHORIZED,
             Refusal::ForeignHost => StatusCode::MISDIRECTED_REQUEST,
             Refusal::NotAnApprover

@@ -16,6 +16,8 @@ pub(crate) enum Notice {
     Event(Arc<LoggedEvent>),
     /// A newer connection speaks for this agent.
     Epoch { agent: AgentKey, epoch: Epoch },
+    /// A connection of this app ended; the others take what it had.
+    Freed { agent: AgentKey },
     /// Something on the page changed that is no event (cost, records).
     Page { channel: ChannelId, root: MessageTs },
     /// An agent came or went.

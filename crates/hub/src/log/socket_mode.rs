@@ -1,8 +1,12 @@
-//! Socket Mode, the server's side. Each subscriber has one connection that
-//! counts, the newest; what it has not acknowledged waits in the store.
+//! Socket Mode, the server's side. Each of our agents has one connection that counts, the
+//! newest; apps of others may have several, and each envelope goes to one of them. What
+//! nobody has acknowledged waits in the store.
 
 mod answers;
+pub(crate) mod options;
 mod queue;
+mod rich_text;
+pub(crate) mod sharing;
 mod subscriber;
 
 use std::{

@@ -12,6 +12,7 @@ use crate::page::render::elements::key;
 use crate::{
     error::{Refusal, Trouble},
     person_api::person_actions::Press,
+    workspace::fields::elements,
 };
 
 /// Block and action of an element, and its state.
@@ -95,17 +96,6 @@ impl Filled {
         }
         (Value::Object(state), used)
     }
-}
-
-/// Every element of the blocks with its block.
-fn elements(blocks: &Value) -> impl Iterator<Item = (&Value, &Value)> {
-    blocks.as_array().into_iter().flatten().flat_map(|block| {
-        let inside = block["elements"].as_array().into_iter().flatten();
-        inside
-            .chain([&block["accessory"], &block["element"]])
-            .filter(|element| element["action_id"].is_string())
-            .map(move |element| (block, element))
-    })
 }
 
 /// The state of one element in Slack's shape; buttons have none.

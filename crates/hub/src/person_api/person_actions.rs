@@ -24,11 +24,13 @@ use crate::{
     workspace::{
         access, channels,
         decide::{
-            self, Click, Pressed, Rules, Thumb,
+            self, Click, Rules, Thumb,
             edited::{self, PlanEdit},
         },
+        fields::{self, SET_BY_HAND},
         files,
         message::{self, Author, Draft},
+        pressed::{self, Pressed, Target},
         react::{self, Reactor},
     },
 };
@@ -229,19 +231,6 @@ pub(crate) struct Press {
     pub(crate) fields: Map<String, Value>,
 }
 
-/// The fields of an action that a person's hand can set.
-const FIELDS: [&str; 9] = [
-    "value",
-    "selected_option",
-    "selected_options",
-    "selected_user",
-    "selected_users",
-    "selected_channel",
-    "selected_conversation",
-    "selected_date",
-    "selected_time",
-];
-
 /// How the buttons of an agent begin that act on the thread.
 const ACT: &str = "cb-act-";
 
@@ -321,29 +310,27 @@ pub(crate) fn press_other(
     ts: &MessageTs,
     press: Press,
 ) -> Result<(), Trouble> {
-    let Some(target) = message::find(tx.db(), channel, ts)? else {
-        return refuse(Refusal::MessageNotFound);
-    };
-    if target.role.is_none() {
+    let target = Target::find(tx.db(), channel, ts, person)?;
+    if target.role.is_none() && !target.whispered {
         return refuse(Refusal::UnknownAction);
     }
     if let Some(act) = act_of(&press.action_id) {
         access::may(tx.db(), rules, person, act.right())?;
     }
     let state = press.state.clone();
-    let Some(element) = pressed_element(&target.body["blocks"], press) else {
+    let Some(element) = pressed_element(&target.blocks(), press) else {
         return refuse(Refusal::UnknownAction);
     };
-    let thread = ThreadId::new(channel.clone(), target.root);
+    let (thread, to) = (target.thread.clone(), target.role);
     let pressed = Pressed {
-        thread: &thread,
+        target,
         ts,
         element,
         state,
     };
-    let payload = decide::block_actions(tx, rules, person, pressed)?;
+    let payload = pressed::block_actions(tx, rules, person, pressed)?;
     let pressed = Happening {
-        to: target.role.into_iter().collect(),
+        to: to.into_iter().collect(),
         kind: EnvelopeKind::Interactive,
         ..Happening::new(thread, None, payload)
     };
@@ -355,7 +342,7 @@ pub(crate) fn press_other(
 pub(crate) fn pressed_element(blocks: &Value, press: Press) -> Option<Value> {
     let mut element = element_of(blocks, &press)?;
     for (field, value) in press.fields {
-        if FIELDS.contains(&field.as_str()) {
+        if SET_BY_HAND.contains(&field.as_str()) {
             element[field] = value;
         }
     }
@@ -364,23 +351,14 @@ pub(crate) fn pressed_element(blocks: &Value, press: Press) -> Option<Value> {
 
 /// The element with this id anywhere in the blocks, with the id of its block.
 fn element_of(blocks: &Value, press: &Press) -> Option<Value> {
-    let wanted = |block: &&Value| {
-        press
-            .block_id
-            .as_deref()
-            .is_none_or(|id| block["block_id"] == id)
-    };
-    blocks.as_array()?.iter().filter(wanted).find_map(|block| {
-        let inside = block["elements"].as_array().map_or(&[][..], Vec::as_slice);
-        let mut candidates = inside
-            .iter()
-            .chain([&block["accessory"], &block["element"]]);
-        let mut element = candidates
-            .find(|element| element["action_id"] == press.action_id.as_str())?
-            .clone();
-        element["block_id"] = block["block_id"].clone();
-        Some(element)
-    })
+    let (block, element) = fields::elements(blocks).find(|(block, element)| {
+        let there = press.block_id.as_deref();
+        there.is_none_or(|id| block["block_id"] == id)
+            && element["action_id"] == press.action_id.as_str()
+    })?;
+    let mut element = element.clone();
+    element["block_id"] = block["block_id"].clone();
+    Some(element)
 }
 
 /// A person reacts; 👍 on an open card approves where that is unambiguous.

@@ -1,7 +1,7 @@
-//! `/v1/views`, `/v1/shortcuts`, `/v1/home`: what apps show beside the channel, and what
+//! `/v1/views`, `/v1/shortcuts`, `/v1/options`, `/v1/home`: what apps show beside the channel, and what
 //! a person does with it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
@@ -11,15 +11,20 @@ use axum::{
 use butler_protocol::{ChannelId, MessageTs};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::{
-    error::Refused,
+    error::{Refusal, Refused},
     hub::app::App,
     person_api::{
         guard::Somebody,
         person_actions::{self, Press},
     },
-    workspace::modals::{self, interactions},
+    workspace::{
+        gate,
+        modals::{self, interactions},
+        pressed,
+    },
 };
 
 type Answer = Result<Json<Value>, Refused>;
@@ -31,6 +36,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/v1/views/actions", post(press))
         .route("/v1/views/close", post(close))
         .route("/v1/shortcuts", post(shortcut))
+        .route("/v1/options", post(options))
         .route("/v1/home", post(home))
 }
 
@@ -138,4 +144,59 @@ async fn home(
         .write(move |tx| interactions::open_home(tx, &person, &home.channel))
         .await?;
     Ok(Json(json!({"ok": true})))
+}
+
+/// How long an app may take to name options.
+const OPTIONS_WITHIN: Duration = Duration::from_secs(3);
+
+#[derive(Deserialize)]
+struct Asking {
+    action_id: String,
+    #[serde(default)]
+    block_id: Option<String>,
+    /// What was typed so far.
+    #[serde(default)]
+    value: String,
+    #[serde(flatten)]
+    place: Place,
+}
+
+/// Where the field is.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Place {
+    View { view_id: String },
+    Message { channel: ChannelId, ts: MessageTs },
+}
+
+/// A person types into a field whose options an app knows.
+async fn options(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(asking): Json<Asking>,
+) -> Answer {
+    person_actions::only_here(&app)?;
+    let waiting = Arc::clone(&app);
+    let write = app.store.write(move |tx| {
+        let element = (asking.block_id.as_deref(), asking.action_id.as_str());
+        let typed = asking.value.as_str();
+        let seq = match &asking.place {
+            Place::View { view_id } => {
+                interactions::ask_options(tx, &person, view_id, element, typed)
+            }
+            Place::Message { channel, ts } => {
+                pressed::ask_options(tx, &person, (channel, ts), element, typed)
+            }
+        }?;
+        Ok(waiting.options.expect(seq))
+    });
+    let answer = timeout(OPTIONS_WITHIN, write.await?).await;
+    let Ok(Ok(mut answer)) = answer else {
+        return Err(Refused(Refusal::RequestTimeout));
+    };
+    gate::clean_value(&app.redactor, &mut answer);
+    let (options, groups) = (&answer["options"], &answer["option_groups"]);
+    Ok(Json(
+        json!({"ok": true, "options": options, "option_groups": groups}),
+    ))
 }

@@ -1,6 +1,6 @@
 //! Channels and their messages. A token sees the channels of its own repo.
 
-pub(super) mod changes;
+pub(crate) mod changes;
 
 use butler_protocol::ChannelId;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub(super) async fn by_name(call: &mut Call) -> Result<(), Trouble> {
         None if wanted.starts_with('U') && call.app.relay.is_none() => {
             let agent = call.agent.clone();
             let open = call.app.store.write(move |tx| {
-                let opened = changes::direct(tx, &agent, &[wanted]);
+                let opened = changes::direct(tx, &agent.repo, &[wanted]);
                 opened.map_err(|_| Trouble::Refused(Refusal::ChannelNotFound))
             });
             open.await?.0.id

@@ -71,6 +71,11 @@ pub(crate) struct Response {
     pub(crate) text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) blocks: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) attachments: Option<Value>,
+    /// The thread to answer in; else the answer stands where the message does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) thread_ts: Option<MessageTs>,
     #[serde(default)]
     pub(crate) replace_original: bool,
     #[serde(default)]
@@ -80,6 +85,10 @@ pub(crate) struct Response {
 }
 
 impl Response {
+    fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.blocks.is_none() && self.attachments.is_none()
+    }
+
     /// For everybody, where most answers are for one person.
     fn is_in_channel(&self) -> bool {
         self.response_type.as_deref() == Some("in_channel")
@@ -94,7 +103,7 @@ pub(crate) async fn handle(
     let outbound = Outbound {
         text: &mut response.text,
         blocks: response.blocks.as_mut(),
-        attachments: None,
+        attachments: response.attachments.as_mut(),
         metadata: None,
         names: Vec::new(),
     };
@@ -109,9 +118,14 @@ pub(crate) async fn handle(
             if let Some(person) = edits::commander(tx.db(), &channel, &ts)? {
                 return to_command(tx, channel, &person, response);
             }
-            let original = original(tx, &channel, &ts)?;
             let person = clicked_by(tx.db(), &key)?;
-            answer(tx, &channel, &original, person, response)
+            let odd = |_| Trouble::Refused(Refusal::MessageNotFound);
+            let ts = ts.parse().map_err(odd)?;
+            match (message::find(tx.db(), &channel, &ts)?, person) {
+                (Some(original), person) => answer(tx, &channel, &original, person, response),
+                (None, Some(person)) => to_whisper(tx, (&channel, &ts), &person, response),
+                (None, None) => refuse(Refusal::MessageNotFound),
+            }
         })
         .await?;
     Ok("ok")
@@ -124,8 +138,13 @@ fn to_command(
     person: &UserId,
     response: Response,
 ) -> Result<(), Trouble> {
+    // What answered before stays: it is no message that was clicked.
+    if response.is_empty() {
+        return Ok(());
+    }
     let in_channel = response.is_in_channel();
-    let draft = draft(channel, None, Role::Pm, response);
+    let place = response.thread_ts.clone();
+    let draft = draft(channel, place, Role::Pm, response);
     match in_channel {
         true => message::write(tx, draft).map(drop),
         false => ephemeral::keep(tx, person, &draft).map(drop),
@@ -147,9 +166,6 @@ pub(crate) fn acknowledged(
         return Ok(());
     }
     let response: Response = serde_json::from_value(response)?;
-    if response.text.is_empty() && response.blocks.is_none() {
-        return Ok(());
-    }
     let Some(person) = command.frame["payload"]["user_id"].as_str() else {
         return Ok(());
     };
@@ -185,12 +201,35 @@ pub(crate) fn redeem_place(tx: &Tx<'_>, key: &str) -> Result<(ChannelId, String)
     }
 }
 
-fn original(tx: &Tx<'_>, channel: &ChannelId, ts: &str) -> Result<Stored, Trouble> {
-    let found = match ts.parse() {
-        Ok(ts) => message::find(tx.db(), channel, &ts)?,
-        Err(_) => None,
+/// Answers a click on words that only this person sees.
+fn to_whisper(
+    tx: &mut Tx<'_>,
+    (channel, ts): (&ChannelId, &MessageTs),
+    person: &UserId,
+    response: Response,
+) -> Result<(), Trouble> {
+    let Some(old) = ephemeral::find(tx.db(), channel, ts, person)? else {
+        return refuse(Refusal::MessageNotFound);
     };
-    found.ok_or(Trouble::Refused(Refusal::MessageNotFound))
+    if response.delete_original {
+        return ephemeral::dismiss(tx, channel, ts, person);
+    }
+    if response.is_empty() {
+        return refuse(Refusal::NoText);
+    }
+    if response.replace_original {
+        let edited = tx.next_ts().to_string();
+        let body = message::edited(old, &response.text, response.blocks, None, &edited);
+        return ephemeral::replace(tx, channel, ts, person, &body);
+    }
+    let root = old["thread_ts"].as_str().and_then(|root| root.parse().ok());
+    let place = response.thread_ts.clone().or(root);
+    let in_channel = response.is_in_channel();
+    let draft = draft(channel.clone(), place, Role::Pm, response);
+    match in_channel {
+        true => message::write(tx, draft).map(drop),
+        false => ephemeral::keep(tx, person, &draft).map(drop),
+    }
 }
 
 /// The answer as a message of the app.
@@ -204,6 +243,7 @@ fn draft(channel: ChannelId, root: Option<MessageTs>, role: Role, response: Resp
     let mut draft = Draft::new(channel, root, author);
     draft.text = response.text;
     draft.blocks = response.blocks;
+    draft.attachments = response.attachments;
     draft
 }
 
@@ -224,7 +264,7 @@ fn answer(
     if response.delete_original {
         return message::delete(tx, channel, original);
     }
-    if response.text.is_empty() && response.blocks.is_none() {
+    if response.is_empty() {
         return refuse(Refusal::NoText);
     }
     if response.replace_original {
@@ -236,7 +276,10 @@ fn answer(
     // A shortcut is used on people's messages, too.
     let role = original.role.unwrap_or(Role::Pm);
     let in_channel = response.is_in_channel();
-    let place = Some(original.root.clone());
+    // For everybody it stands where the message does: in its thread, or in the channel.
+    let reply = original.root != original.ts || !in_channel;
+    let place = response.thread_ts.clone();
+    let place = place.or_else(|| reply.then(|| original.root.clone()));
     let draft = draft(channel.clone(), place, role, response);
     if in_channel {
         return message::write(tx, draft).map(drop);

@@ -13,21 +13,21 @@ use butler_slack::EnvelopeKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{access, channels, message, modals, runs};
+use super::{
+    access, channels, message,
+    pressed::{self, Pressed, Target},
+    runs,
+};
 use crate::{
     budget::{self, Caps},
     error::{Refusal, Trouble, refuse},
-    identity::{
-        Person, audit,
-        names::{APP, TEAM},
-    },
+    identity::{Person, audit},
     log::{self, Happening},
     store::{
         db::Db,
         sql::{self, OptionalExtension, Row, params},
         tx::Tx,
     },
-    web_api::response_url,
     workspace::card,
 };
 
@@ -162,12 +162,12 @@ fn tell(
         "text": {"type": "plain_text", "text": decision.choice.label()}});
     let thread = decision.thread.clone();
     let what = Pressed {
-        thread: &thread,
+        target: Target::find(tx.db(), &thread.channel, &decision.message, person)?,
         ts: &decision.message,
         element,
         state: None,
     };
-    let payload = block_actions(tx, rules, person, what)?;
+    let payload = pressed::block_actions(tx, rules, person, what)?;
     let decided = Happening {
         to: vec![asked_by],
         stamp: StampKind::Decision,
@@ -177,48 +177,6 @@ fn tell(
     };
     log::append(tx, decided)?;
     Ok(())
-}
-
-/// An element of a message that a person used.
-pub(crate) struct Pressed<'a> {
-    pub(crate) thread: &'a ThreadId,
-    pub(crate) ts: &'a MessageTs,
-    pub(crate) element: Value,
-    /// The state of all inputs of the message.
-    pub(crate) state: Option<Value>,
-}
-
-/// The payload of a click as Slack sends it.
-pub(crate) fn block_actions(
-    tx: &mut Tx<'_>,
-    rules: &Rules,
-    person: &Person,
-    pressed: Pressed<'_>,
-) -> Result<Value, Trouble> {
-    let (thread, ts) = (pressed.thread, pressed.ts);
-    let channel = channels::get(tx.db(), &thread.channel)?;
-    let body = message::find(tx.db(), &thread.channel, ts)?
-        .map(|stored| stored.body)
-        .ok_or(Trouble::Refused(Refusal::MessageNotFound))?;
-    let action_ts = tx.next_ts();
-    let mut element = pressed.element;
-    element["action_ts"] = json!(action_ts);
-    let key = response_url::issue(tx.db(), &thread.channel, ts, &person.id)?;
-    let trigger = modals::trigger(tx, thread, &person.id)?;
-    Ok(json!({
-        "type": "block_actions",
-        "team": {"id": TEAM, "domain": "codebutler"},
-        "user": {"id": person.id, "username": person.name, "name": person.name, "team_id": TEAM},
-        "api_app_id": APP, "token": "",
-        "container": {"type": "message", "message_ts": ts, "channel_id": channel.id,
-            "thread_ts": thread.root, "is_ephemeral": false},
-        "trigger_id": trigger,
-        "channel": {"id": channel.id, "name": channel.name},
-        "message": body,
-        "state": {"values": pressed.state.unwrap_or_else(|| json!({}))},
-        "response_url": format!("{}/respond/{key}", rules.base),
-        "actions": [element],
-    }))
 }
 
 /// The open card that stands on a message, if one does.

@@ -8,7 +8,11 @@ use super::message::{self, Draft};
 use crate::{
     error::{Refusal, Trouble, refuse},
     log::notice::Notice,
-    store::{db::Db, sql::params, tx::Tx},
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+        tx::Tx,
+    },
 };
 
 const LIFE_MS: i64 = 24 * 60 * 60 * 1000;
@@ -74,6 +78,50 @@ pub(crate) fn of(
         found.push(serde_json::from_str(&body?)?);
     }
     Ok(found)
+}
+
+/// One of them, if this person sees it.
+pub(crate) fn find(
+    db: &Db,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    user: &UserId,
+) -> Result<Option<Value>, Trouble> {
+    let body: Option<String> = db
+        .prepare_cached("SELECT body FROM ephemerals WHERE channel = ?1 AND ts = ?2 AND user = ?3")?
+        .query_row(
+            params![channel.as_str(), ts.as_str(), user.as_str()],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(body.map(|body| serde_json::from_str(&body)).transpose()?)
+}
+
+/// Puts other words in its place.
+pub(crate) fn replace(
+    tx: &mut Tx<'_>,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    user: &UserId,
+    body: &Value,
+) -> Result<(), Trouble> {
+    tx.db().execute(
+        "UPDATE ephemerals SET body = ?4 WHERE channel = ?1 AND ts = ?2 AND user = ?3",
+        params![
+            channel.as_str(),
+            ts.as_str(),
+            user.as_str(),
+            body.to_string()
+        ],
+    )?;
+    let root = body["thread_ts"]
+        .as_str()
+        .and_then(|root| root.parse().ok());
+    tx.say(Notice::Page {
+        channel: channel.clone(),
+        root: root.unwrap_or_else(|| ts.clone()),
+    });
+    Ok(())
 }
 
 /// Its person has read it.

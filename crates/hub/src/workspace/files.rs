@@ -198,7 +198,7 @@ pub(crate) fn shown(file: &File, base: &str) -> Value {
     json!({
         "id": file.id, "name": file.name, "title": file.title, "mimetype": file.mimetype,
         "filetype": kind, "pretty_type": ending.to_ascii_uppercase(), "size": file.length,
-        "user": file.user, "user_team": TEAM, "mode": "hosted", "is_external": false,
+        "user": file.user, "user_team": TEAM, "mode": "hosted", "is_external": false, "comments_count": 0,
         "is_public": true, "created": file.created_ms / 1000, "timestamp": file.created_ms / 1000,
         "url_private": link, "url_private_download": format!("{link}?download=1"),
         "permalink": link, "channels": file.channel.iter().collect::<Vec<_>>(),

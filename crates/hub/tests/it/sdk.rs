@@ -127,3 +127,8 @@ async fn python_details_of_answers() {
 async fn python_answers_that_come_too_late() {
     run("late_answers.py").await;
 }
+
+#[tokio::test]
+async fn python_several_connections_answers_fields_and_options() {
+    run("connections.py").await;
+}

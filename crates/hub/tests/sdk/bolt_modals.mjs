@@ -1,4 +1,4 @@
-// @slack/bolt: command, shortcuts, modals, home tab, own events, a listener that never acknowledges.
+// @slack/bolt: command, shortcuts, modals, options, home tab, own events, a listener that never acknowledges.
 import { createRequire } from "node:module";
 import assert from "node:assert/strict";
 
@@ -53,6 +53,8 @@ app.view("sent", async ({ ack, view: sent }) => {
   else await ack();
   happen("view", value);
 });
+app.options("find", async ({ ack, options }) =>
+  ack({ options: [{ text: plain("found " + options.value), value: "f" }] }));
 app.event("app_home_opened", async ({ event, client }) => {
   await client.views.publish({ user_id: event.user, view: { type: "home", blocks: [{ type: "divider" }] } });
   happen("home");
@@ -86,6 +88,11 @@ next = happened("home");
 await call("v1/home", { channel: CHANNEL });
 await next;
 assert.equal((await call("v1/views")).home.length, 1);
+
+const asks = await app.client.chat.postMessage({ channel: CHANNEL, text: "find", blocks: [{ type: "actions",
+  elements: [{ type: "external_select", action_id: "find" }] }] });
+const { options } = await call("v1/options", { channel: CHANNEL, ts: asks.ts, action_id: "find", value: "mil" });
+assert.equal(options[0].text.text, "found mil");
 
 next = happened("own");
 const posted = await app.client.chat.postMessage({ channel: CHANNEL, text: "my own words",

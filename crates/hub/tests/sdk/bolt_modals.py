@@ -151,7 +151,10 @@ ts = people.say("look at this")
 people.shortcut("on_message", ts)
 next_is("message shortcut")
 thread = people.get(f"v1/threads/{CHANNEL}/{ts}")
-assert [m["text"] for m in thread["messages"]] == ["look at this", "for everybody"], thread["messages"]
+assert [m["text"] for m in thread["messages"]] == ["look at this"], thread["messages"]
+# As at Slack: an answer for everybody stands beside the message, in the channel.
+newest = client.conversations_history(channel=CHANNEL, limit=1)["messages"][0]
+assert newest["text"] == "for everybody", newest
 assert [m["text"] for m in thread["ephemerals"]] == ["only for you"], thread["ephemerals"]
 print("ok")
 os._exit(0)

@@ -27,7 +27,7 @@ pub(super) fn missed(tx: &mut Tx<'_>, event: &LoggedEvent) -> Result<(), Trouble
         payload["type"].as_str().unwrap_or_default(),
     ) {
         ("interactive", "view_submission") => return interactions::unanswered(tx, payload),
-        ("interactive", "view_closed") => return Ok(()),
+        ("interactive", "view_closed" | "block_suggestion") => return Ok(()),
         ("interactive", _) if payload["container"]["type"] == "view" => return Ok(()),
         ("interactive", "block_actions") => {
             let place = payload["container"]["message_ts"].as_str();

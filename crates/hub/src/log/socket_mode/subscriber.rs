@@ -12,7 +12,7 @@ use tokio::{
 };
 use tracing::{debug, info};
 
-use super::{answers, queue::Queue};
+use super::{answers, queue::Queue, rich_text, sharing::Part};
 use crate::{
     error::{Refusal, Trouble},
     hub::app::App,
@@ -54,6 +54,8 @@ struct Subscriber {
     kept: HashMap<u64, Arc<LoggedEvent>>,
     acks: Acks,
     close_at: Option<Instant>,
+    /// What an app of others shares between its connections.
+    part: Option<Part>,
 }
 
 /// Why a connection ends.
@@ -64,13 +66,23 @@ enum End {
 }
 
 /// Serves a connection until it ends; never fails loudly, the client comes back.
-pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, socket: WebSocket) {
+pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socket: WebSocket) {
     // Heard before read: an event between the two is found twice, not never.
     let notices = app.notices.subscribe();
     let (caller, foreign) = (agent.clone(), !client.knows_us);
+    let part = foreign.then(|| Part::join(&app, agent.key));
+    if matches!(part, Some(None)) {
+        let goodbye = goodbye("too_many_websockets").to_string();
+        let _ = socket.send(Frame::Text(goodbye.into())).await;
+        return;
+    }
     let raised = app
         .store
         .write(move |tx| {
+            // Connections of one app of others stand beside each other.
+            if foreign && log::is_foreign(tx.db(), caller.key)? {
+                return caller.current_epoch(tx.db());
+            }
             let epoch = caller.raise_epoch(tx.db(), tx.db().now_ms())?;
             log::spoken_for(tx.db(), caller.key, foreign)?;
             tx.say(Notice::Epoch {
@@ -98,6 +110,7 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, socket: W
         kept: HashMap::new(),
         acks: FuturesUnordered::new(),
         close_at: None,
+        part: part.flatten(),
     };
     let end = subscriber.run(notices).await;
     let queued = subscriber.queue.len();
@@ -147,8 +160,10 @@ impl Subscriber {
                 },
                 Some(acked) = self.acks.next() => match acked {
                     Ok(seq) => {
-                        self.queue.acknowledged(seq);
-                        self.kept.remove(&seq);
+                        self.forget(seq);
+                        if let Some(part) = &self.part {
+                            part.done(seq);
+                        }
                         Ok(())
                     }
                     Err(Trouble::Refused(Refusal::StaleEpoch)) => return End::Stale,
@@ -170,8 +185,9 @@ impl Subscriber {
     }
 
     async fn greet(&mut self) -> Result<(), axum::Error> {
+        let connections = self.part.as_ref().map_or(1, |part| part.connections);
         let hello = json!({
-            "type": "hello", "num_connections": 1, "connection_info": {"app_id": APP},
+            "type": "hello", "num_connections": connections, "connection_info": {"app_id": APP},
             "debug_info": {"host": "codebutler", "build_number": 1,
                 "approximate_connection_time": LIFE.as_secs()},
             "codebutler": {"epoch": self.epoch, "role": self.agent.role, "version": self.app.version},
@@ -179,9 +195,20 @@ impl Subscriber {
         self.say(&hello).await
     }
 
-    /// Takes up everything that the store has queued and we have not.
+    /// Nothing is to be done about this event any more, here.
+    fn forget(&mut self, seq: u64) {
+        self.queue.acknowledged(seq);
+        self.kept.remove(&seq);
+    }
+
+    /// Takes up everything that the store has queued and we have not. What another
+    /// connection gave back may be older than what we have.
     async fn reload(&mut self) -> Result<(), Trouble> {
-        let (agent, after) = (self.agent.key, self.queue.highest());
+        let after = match self.part {
+            Some(_) => 0,
+            None => self.queue.highest(),
+        };
+        let agent = self.agent.key;
         let waiting = self
             .app
             .store
@@ -204,6 +231,9 @@ impl Subscriber {
         if let Some(seq) = log::acknowledged(self.agent.key, id) {
             // Whoever waited has been told that no answer came; a late one is too late.
             let wanted = !self.client.knows_us && !self.queue.is_late(seq);
+            if wanted {
+                self.app.options.answer(seq, &ack["payload"]);
+            }
             self.settle(seq, wanted.then(|| ack["payload"].clone()));
         }
         Ok(())
@@ -248,6 +278,9 @@ impl Subscriber {
             Notice::Epoch { agent, epoch } if *agent == self.agent.key && *epoch > self.epoch => {
                 return Err(End::Stale);
             }
+            Notice::Freed { agent } if *agent == self.agent.key && self.part.is_some() => {
+                return self.reload().await.map_err(|_| End::Gone);
+            }
             Notice::Shake(Shake::Drop) => return Err(End::Gone),
             Notice::Shake(shake) => {
                 let reason = match shake {
@@ -263,6 +296,10 @@ impl Subscriber {
 
     async fn send_ready(&mut self) -> Result<(), axum::Error> {
         while let Some(seq) = self.queue.next(std::time::Instant::now()) {
+            if self.part.as_ref().is_some_and(|part| !part.takes(seq)) {
+                self.forget(seq);
+                continue;
+            }
             self.send_event(seq, 0).await?;
         }
         Ok(())
@@ -298,6 +335,9 @@ impl Subscriber {
         let mut envelope = event.envelope(self.agent.key, attempt);
         if let Some(relay) = &self.app.relay {
             relay.with_own_ids(&mut envelope["payload"]);
+        }
+        if !self.client.knows_us {
+            rich_text::add(&mut envelope["payload"]);
         }
         self.say(&envelope).await
     }

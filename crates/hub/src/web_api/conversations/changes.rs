@@ -279,7 +279,7 @@ pub(crate) async fn open(call: Call) -> Result<Value, Trouble> {
     let whole = call.args.flag("return_im");
     let agent = call.agent.clone();
     let write = call.app.store.write(move |tx| {
-        let (channel, known) = direct(tx, &agent, &users)?;
+        let (channel, known) = direct(tx, &agent.repo, &users)?;
         let mut shown = channels::shown(tx.db(), &channel)?;
         if !whole {
             shown = json!({"id": channel.id});
@@ -297,18 +297,17 @@ pub(crate) async fn open(call: Call) -> Result<Value, Trouble> {
 /// The conversation with these people, and whether there was one already.
 pub(crate) fn direct(
     tx: &Tx<'_>,
-    agent: &Agent,
+    repo: &str,
     users: &[String],
 ) -> Result<(Channel, bool), Trouble> {
+    // Who asks is there anyway.
+    let users: Vec<&String> = users.iter().filter(|user| *user != BOT_USER).collect();
     if users.is_empty() {
         return refuse(Refusal::UsersListNotSupplied);
     }
     let mut names = Vec::new();
-    for user in users {
+    for user in &users {
         let found = channels::user(tx.db(), &UserId::new(user.as_str()))?;
-        if user == BOT_USER {
-            return refuse(Refusal::UserNotFound);
-        }
         names.push(found["name"].as_str().unwrap_or_default().to_owned());
     }
     names.sort();
@@ -319,7 +318,7 @@ pub(crate) fn direct(
         _ => return refuse(Refusal::InvalidArguments),
     };
     let together = names.join("--");
-    let id = ChannelId::new(id_of(prefix, &["direct", &agent.repo, &together]));
+    let id = ChannelId::new(id_of(prefix, &["direct", repo, &together]));
     if let Ok(known) = channels::get(tx.db(), &id) {
         return Ok((known, true));
     }
@@ -328,7 +327,7 @@ pub(crate) fn direct(
         true => format!("dm-{together}-{}", id.as_str().to_ascii_lowercase()),
         false => format!("dm-{together}"),
     };
-    let channel = channels::add(tx.db(), &id, &agent.repo, &name, kind)?;
+    let channel = channels::add(tx.db(), &id, repo, &name, kind)?;
     members::set(tx.db(), &channel, BOT_USER, true)?;
     for user in users {
         members::set(tx.db(), &channel, user, true)?;

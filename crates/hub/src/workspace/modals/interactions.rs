@@ -2,7 +2,6 @@
 //! what the app's answer to a sent modal does.
 
 use butler_protocol::{ChannelId, MessageTs, ThreadId};
-use butler_slack::EnvelopeKind;
 use serde_json::{Value, json};
 
 use super::{View, add, clear, close, get, keep, trigger, update};
@@ -15,8 +14,14 @@ use crate::{
     log::{self, Happening},
     person_api::person_actions::{Press, pressed_element},
     store::{db::Db, tx::Tx},
-    web_api::response_url,
-    workspace::{channels, decide::Rules, message, read},
+    web_api::{changes, response_url},
+    workspace::{
+        channels,
+        decide::Rules,
+        fields, message,
+        pressed::{self, tell},
+        read,
+    },
 };
 
 /// The name under which a modal's errors say that no answer came; no block has it.
@@ -37,14 +42,6 @@ fn payload(
     }))
 }
 
-fn tell(tx: &mut Tx<'_>, thread: ThreadId, payload: Value) -> Result<(), Trouble> {
-    let told = Happening {
-        kind: EnvelopeKind::Interactive,
-        ..Happening::new(thread, None, payload)
-    };
-    log::append(tx, told).map(drop)
-}
-
 /// A view that this person sees.
 fn own(db: &Db, person: &Person, id: &str) -> Result<View, Trouble> {
     let view = get(db, id)?;
@@ -62,12 +59,43 @@ pub(crate) fn submit(
     state: Option<Value>,
 ) -> Result<(), Trouble> {
     let mut view = own(tx.db(), person, id)?;
-    view.body["state"] = json!({"values": state.unwrap_or_else(|| json!({}))});
+    fill_in(&mut view, state);
     keep(tx, &view.thread, &view.body, None)?;
     let mut sent = payload(tx, "view_submission", person, &view.thread)?;
     sent["view"] = view.body;
     sent["response_urls"] = json!([]);
-    tell(tx, view.thread, sent)
+    tell(tx, view.thread, sent).map(drop)
+}
+
+/// What is in the fields of a view: what was said before, what is said now, and what the
+/// app filled in.
+fn fill_in(view: &mut View, now: Option<Value>) {
+    let mut known = view.body["state"]["values"].take();
+    for (block, chosen) in now
+        .as_ref()
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        known[block] = chosen.clone();
+    }
+    let values = fields::state(&view.body["blocks"], Some(&known));
+    view.body["state"] = json!({"values": values});
+}
+
+/// A person types into a field of a view whose options the app knows.
+pub(crate) fn ask_options(
+    tx: &mut Tx<'_>,
+    person: &Person,
+    id: &str,
+    element: (Option<&str>, &str),
+    typed: &str,
+) -> Result<u64, Trouble> {
+    let view = own(tx.db(), person, id)?;
+    let mut asked = pressed::suggestion(&view.body["blocks"], person, element, typed)?;
+    asked["container"] = json!({"type": "view", "view_id": view.id()});
+    asked["view"] = view.body;
+    tell(tx, view.thread, asked)
 }
 
 /// A person closes a modal, or all of them where the app wants it so.
@@ -87,7 +115,7 @@ pub(crate) fn put_away(tx: &mut Tx<'_>, person: &Person, id: &str) -> Result<(),
     }
     closed["view"] = view.body;
     closed["is_cleared"] = json!(all);
-    tell(tx, view.thread, closed)
+    tell(tx, view.thread, closed).map(drop)
 }
 
 /// A person uses an element of a view.
@@ -98,19 +126,19 @@ pub(crate) fn press(
     press: Press,
 ) -> Result<(), Trouble> {
     let mut view = own(tx.db(), person, id)?;
-    if let Some(state) = &press.state {
-        view.body["state"] = json!({"values": state});
-        keep(tx, &view.thread, &view.body, None)?;
-    }
+    let state = press.state.clone();
     let Some(mut element) = pressed_element(&view.body["blocks"], press) else {
         return refuse(Refusal::UnknownAction);
     };
+    fill_in(&mut view, state);
+    fields::used(&mut view.body["state"]["values"], &element);
+    keep(tx, &view.thread, &view.body, None)?;
     element["action_ts"] = json!(tx.next_ts());
     let mut pressed = payload(tx, "block_actions", person, &view.thread)?;
     pressed["container"] = json!({"type": "view", "view_id": view.id()});
     pressed["actions"] = json!([element]);
     pressed["view"] = view.body;
-    tell(tx, view.thread, pressed)
+    tell(tx, view.thread, pressed).map(drop)
 }
 
 /// What an app made of a modal that was sent to it.
@@ -164,7 +192,7 @@ pub(crate) fn shortcut(
         let mut used = payload(tx, "shortcut", person, &thread)?;
         used["callback_id"] = json!(name);
         used["action_ts"] = json!(action_ts);
-        return tell(tx, thread, used);
+        return tell(tx, thread, used).map(drop);
     };
     let Some(found) = message::find(tx.db(), &channel.id, ts)? else {
         return refuse(Refusal::MessageNotFound);
@@ -178,7 +206,7 @@ pub(crate) fn shortcut(
     used["channel"] = json!({"id": channel.id, "name": channel.name});
     used["message"] = read::shown(tx.db(), &channel.id, found, false)?;
     used["response_url"] = json!(format!("{}/respond/{key}", rules.base));
-    tell(tx, thread, used)
+    tell(tx, thread, used).map(drop)
 }
 
 /// A person opens the home tab of the app; the app may publish what is to be seen there.
@@ -187,7 +215,9 @@ pub(crate) fn open_home(
     person: &Person,
     channel: &ChannelId,
 ) -> Result<(), Trouble> {
-    let channel = channels::get(tx.db(), channel)?;
+    let repo = channels::get(tx.db(), channel)?.repo;
+    // It is opened in the conversation with the app.
+    let (channel, _) = changes::direct(tx, &repo, &[person.id.to_string()])?;
     let event_ts = tx.next_ts();
     let mut event = json!({"type": "app_home_opened", "user": person.id, "channel": channel.id,
         "tab": "home", "event_ts": event_ts});

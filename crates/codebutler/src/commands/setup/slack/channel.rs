@@ -133,6 +133,22 @@ fn picked(channel: &Value) -> Picked {
     }
 }
 
+/// What the team says in a channel that it comes to.
+const I_AM: &str = "I am CodeButler, the software team of this channel.";
+const ASK_ME: &str = "Say what you need: `@codebutler.pm add a login page`, or just `help`.";
+
+/// Whether the channel was greeted before: a set-up that is repeated says nothing twice.
+fn is_greeted(caller: &Caller, picked: &Picked) -> bool {
+    let page = json!({"channel": picked.id, "limit": 999});
+    let Ok(page) = caller.call("conversations.history", page) else {
+        return false;
+    };
+    let said = page["messages"].as_array().into_iter().flatten();
+    said.filter(|one| one["bot_id"].is_string())
+        .filter_map(|one| one["text"].as_str())
+        .any(|text| text.starts_with(I_AM))
+}
+
 /// Invites whoever sets it up to a channel that was made, greets, and gives the link.
 pub(super) fn greet(
     caller: &Caller,
@@ -144,14 +160,16 @@ pub(super) fn greet(
     if picked.made {
         invite(caller, picked, ask, ui)?;
     }
-    let words = "I am CodeButler, the software team of this channel. \
-        Say what you need: `@codebutler.pm add a login page`, or just `help`.";
-    let said = caller.call(
-        "chat.postMessage",
-        json!({"channel": picked.id, "text": words, "unfurl_links": false}),
-    );
+    let said = match !picked.made && is_greeted(caller, picked) {
+        true => Ok("greeted before, in"),
+        false => {
+            let text = format!("{I_AM} {ASK_ME}");
+            let words = json!({"channel": picked.id, "text": text, "unfurl_links": false});
+            caller.call("chat.postMessage", words).map(|_| "greeted")
+        }
+    };
     match said {
-        Ok(_) => ui.note(format_args!("{} greeted #{}", "✓".green(), picked.name)),
+        Ok(how) => ui.note(format_args!("{} {how} #{}", "✓".green(), picked.name)),
         Err(error) => ui.note(format_args!(
             "{} cannot speak in #{}: {}",
             "✗".red(),
