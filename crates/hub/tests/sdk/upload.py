@@ -12,7 +12,9 @@ paths = json.loads(os.environ["FILES"])
 shared = web.files_upload_v2(
     channel=os.environ["CHANNEL"], initial_comment=os.environ["WORDS"],
     file_uploads=[{"file": path, "filename": os.path.basename(path)} for path in paths])
-assert [file["name"] for file in shared["files"]] == [os.path.basename(path) for path in paths], shared
+# What cannot be seen in a name is written out.
+names = [os.path.basename(path).replace("\u202e", r"\u{202e}") for path in paths]
+assert [file["name"] for file in shared["files"]] == names, shared
 assert all(file["user"] == shared["files"][0]["user"] != "U0BUTLER" for file in shared["files"])
 
 # More than a file may hold is refused before a byte of it is sent.

@@ -79,9 +79,12 @@ fn one(file: &Attached<'_>, known: &FileTexts, names: &Names) -> Markup {
 /// A short text, where it was posted.
 fn snippet(file: &Attached<'_>, link: &str, text: &str) -> Markup {
     html! {
-        details.snippet id={ "s" (file.id) } open[text.lines().count() <= 30] {
-            summary { code { (file.title) } " " (odd(file)) a href={ (link) "?download=1" } download { "Download" } }
-            (body(text, file.name))
+        div.kept {
+            details.snippet id={ "s" (file.id) } open[text.lines().count() <= 30] {
+                summary { code { (file.title) } " " (odd(file)) }
+                (body(text, file.name))
+            }
+            (saved(file, &format!("{link}?download=1")))
         }
     }
 }
@@ -109,10 +112,15 @@ fn linked(file: &Attached<'_>, link: &str) -> Markup {
             }
             " " span.soft { (size(file.size)) } " " (odd(file))
             @if files::is_text(file.kind) || file.kind == "application/pdf" {
-                a.save href=(save) download aria-label={ "Download " (file.title) } { "Download" }
+                (saved(file, &save))
             }
         }
     }
+}
+
+/// Beside what opens and folds: a button holds no link.
+fn saved(file: &Attached<'_>, link: &str) -> Markup {
+    html! { a.save href=(link) download aria-label={ "Download " (file.title) } { "Download" } }
 }
 
 /// A word of warning about a file that is something else than its name says.
