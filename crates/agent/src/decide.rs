@@ -12,6 +12,8 @@ pub(crate) mod maps;
 pub(crate) mod merge;
 pub(crate) mod outcomes;
 pub(crate) mod person_actions;
+pub(crate) mod pictures;
 pub(crate) mod remember;
 pub(crate) mod review;
 pub(crate) mod roadmap;
+pub(crate) mod surface;

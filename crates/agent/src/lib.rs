@@ -30,7 +30,8 @@ pub use config::AgentConfig;
 pub(crate) use error::AgentError;
 pub use listen::process::run;
 pub use rules::{
-    AccessRules, ByComplexity, IssueRules, ModelRules, ReadRules, Rules, Transcription, WorkLimits,
+    AccessRules, ByComplexity, Images, IssueRules, ModelRules, ReadRules, Rules, Transcription,
+    WorkLimits,
 };
 pub use thread::prepare::{Tried, TryOut};
 pub use tools::{chat_specs, small::small_spec};

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 use butler_model::ClientConfig;
 use butler_playbook::Profile;
 use butler_policy::{Overrides, Redactor};
-use butler_protocol::{CommitSha, Complexity, Usd, UserId};
+use butler_protocol::{CommitSha, Complexity, TokenUsage, Usd, UserId};
 use butler_tools::{Check, OutsideTools};
 use butler_turn::{Limits, Models, route::RespondTo};
 use futures_util::future::BoxFuture;
@@ -84,6 +84,39 @@ impl Transcription {
     }
 }
 
+/// Who makes pictures.
+#[derive(Debug, Clone)]
+pub struct Images {
+    /// The model.
+    pub model: String,
+    /// What one costs, where the repository says so.
+    pub each: Option<Usd>,
+    /// What one may cost, where nobody says so.
+    pub bound: Usd,
+    /// Where it is asked.
+    pub client: ClientConfig,
+}
+
+impl Images {
+    /// What is set aside for one.
+    pub(crate) fn worst_case(&self) -> Usd {
+        self.each.unwrap_or(self.bound)
+    }
+
+    /// What the endpoint says it charged, else what the repository says, else by tokens.
+    pub(crate) fn cost(&self, billed: Option<Usd>, usage: &TokenUsage) -> Usd {
+        let counted = *usage != TokenUsage::default() && self.bound > Usd::ZERO;
+        let by_tokens = || {
+            let client = &self.client;
+            let upper = &client.upper_price;
+            client.prices.cost(&self.model, usage, None, upper)
+        };
+        billed
+            .or(self.each)
+            .unwrap_or_else(|| if counted { by_tokens() } else { self.bound })
+    }
+}
+
 /// Which models a role asks.
 #[derive(Debug, Clone)]
 pub struct ModelRules {
@@ -103,6 +136,8 @@ pub struct ModelRules {
     pub seeing: Option<String>,
     /// Who writes recordings down; nobody means that people are told.
     pub transcription: Option<Transcription>,
+    /// Who makes pictures, in the process that may ask for one.
+    pub images: Option<Images>,
 }
 
 impl ModelRules {

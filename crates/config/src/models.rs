@@ -196,6 +196,14 @@ impl Default for ResearcherModel {
 pub struct ArtistModels {
     /// Proposes designs.
     pub ux_model: String,
+    /// Makes pictures. Unset: nobody does. At OpenRouter for a name with a maker in front, as in
+    /// `google/…`, when the Artist is asked there; else at the machine's endpoint called `openai`
+    /// or of that kind, which may be a Stable Diffusion server that speaks its language.
+    pub image_model: Option<String>,
+    /// What a picture costs in US dollars, when the answer does not say it. Unset: a high bound;
+    /// nothing for a server on this machine.
+    #[schemars(range(min = 0.0))]
+    pub dollars_per_image: Option<f64>,
     /// Answers while `uxModel` is down.
     pub fallback_model: Option<String>,
     /// How much it can handle.
@@ -206,6 +214,8 @@ impl Default for ArtistModels {
     fn default() -> Self {
         Self {
             ux_model: SOUND.into(),
+            image_model: None,
+            dollars_per_image: None,
             fallback_model: Some(QUICK.into()),
             profile: Profile::default(),
         }

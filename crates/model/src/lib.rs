@@ -29,6 +29,7 @@
 mod catalog;
 mod client;
 mod config;
+mod drawing;
 mod error;
 mod http;
 mod listening;
@@ -46,6 +47,7 @@ pub use catalog::probe::{ToolFitness, WindowFitness};
 pub use catalog::resolve::{Resolved, resolve};
 pub use client::ModelClient;
 pub use config::ClientConfig;
+pub use drawing::{Drawing, Drawn};
 pub use error::{ErrorClass, ModelError, Trouble};
 pub(crate) use http::classify::{Refusal, classify};
 pub use http::endpoint::{Endpoint, EndpointKind};

@@ -375,6 +375,7 @@ fn plan(skill: &Skill, captures: &Captures) -> Option<Plan> {
         estimate: None,
         cap: None,
         model: None,
+        design: None,
     })
 }
 

@@ -6,7 +6,7 @@
 //!
 //! **Plan gate.** Until a plan is approved the Coder may read, think and talk:
 //! locked are the tools that change the worktree or run its code (Write, Edit,
-//! Bash, RunChecks), and tools of MCP servers that are not marked as read-only. Bash is locked as a whole: there are reading tools for reading.
+//! Bash, RunChecks, Screenshot), and tools of MCP servers that are not marked as read-only. Bash is locked as a whole: there are reading tools for reading.
 //!
 //! **Taint.** With text from outside in its context an activation stays in its
 //! own thread and branch: what others see elsewhere, what the team will remember,
@@ -20,10 +20,12 @@ use crate::{
 };
 
 /// Coder tools that wait for an approved plan.
-const BEHIND_THE_PLAN: [&str; 4] = ["Write", "Edit", "Bash", "RunChecks"];
+const BEHIND_THE_PLAN: [&str; 5] = ["Write", "Edit", "Bash", "RunChecks", "Screenshot"];
 
 /// Visible, but within the activation's own thread and branch.
-const AT_HOME: [&str; 13] = [
+const AT_HOME: [&str; 15] = [
+    "GenerateImage",
+    "EditImage",
     "SendMessage",
     "AskUser",
     "HandOver",
@@ -118,13 +120,19 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
     if call.name == "Bash" {
         return weigh_bash(call, c);
     }
+    if call.name == "Screenshot"
+        && let Some(serve) = command_of(call)
+    {
+        return weigh_server(serve, c);
+    }
     let hosts = hosts(call, c);
     let ask = destination(call, c)
         .or_else(|| of_a_server(call, base_tier, c))
         .or_else(|| taint(call, base_tier, c))
         .or_else(|| new_host(call, hosts.as_deref()?))
         .or_else(|| {
-            (call.name == "RunChecks")
+            ["RunChecks", "Screenshot"]
+                .contains(&call.name.as_str())
                 .then(|| weak_sandbox(c))
                 .flatten()
         })
@@ -145,13 +153,47 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
     })
 }
 
-fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal> {
-    let Some(command) = call.arguments.get("command").and_then(|v| v.as_str()) else {
+/// The shell command that a call runs, if it runs one of its own.
+#[must_use]
+pub fn command_of(call: &ToolCall) -> Option<&str> {
+    let field = match call.name.as_str() {
+        "Bash" => "command",
+        "Screenshot" => "serve",
+        _ => return None,
+    };
+    let command = call.arguments.get(field)?.as_str()?;
+    (call.name == "Bash" || !command.trim().is_empty()).then_some(command)
+}
+
+/// What serves a page is a command like any other, and never has the network.
+fn weigh_server(command: &str, c: &Circumstances<'_>) -> Result<Weight, Refusal> {
+    if right(c.role, "Bash") == Right::No {
         return Err(refusal(
+            format!("{} runs no commands", c.role.title()),
+            "take a picture of a page that is a file, or look at the Coder's",
+        ));
+    }
+    let weight = weigh_command(command, c);
+    if weight.network {
+        return Err(refusal(
+            "what serves a page for a picture has no network",
+            "install what it needs with Bash first",
+        ));
+    }
+    Ok(weight)
+}
+
+fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal> {
+    match command_of(call) {
+        Some(command) => Ok(weigh_command(command, c)),
+        None => Err(refusal(
             "Bash needs `command`, a string",
             "send the call again with it",
-        ));
-    };
+        )),
+    }
+}
+
+fn weigh_command(command: &str, c: &Circumstances<'_>) -> Weight {
     let assessment = assess(
         command,
         &RiskContext {
@@ -179,7 +221,7 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
     } else {
         None
     };
-    Ok(Weight {
+    Weight {
         tier: assessment.tier,
         command: true,
         ask,
@@ -187,7 +229,7 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
         network: assessment.network,
         must_save,
         hosts: None,
-    })
+    }
 }
 
 /// Whoever reviews tries things out in a checkout of their own, which is put right

@@ -32,7 +32,7 @@ mod words;
 
 pub use budget::Budget;
 pub use duties::Duty;
-pub use judge::judge;
+pub use judge::{command_of, judge};
 pub use learning_words::{Pick, Remembered, is_lasting};
 pub use overrides::{McpApproval, Overrides};
 pub use pace::{HOUR_MS, free_at};

@@ -69,7 +69,9 @@ pub fn meanings(text: &str) -> Vec<Word> {
 pub fn answer(word: Word, kind: DecisionKind) -> Option<Choice> {
     match (kind, word) {
         (DecisionKind::Plan | DecisionKind::Roadmap, Word::Yes) => Some(Choice::Approve),
-        (DecisionKind::Learning | DecisionKind::Maps, Word::Yes) => Some(Choice::Accept),
+        (DecisionKind::Learning | DecisionKind::Maps | DecisionKind::Picture, Word::Yes) => {
+            Some(Choice::Accept)
+        }
         (
             DecisionKind::Plan
             | DecisionKind::Learning
@@ -78,6 +80,7 @@ pub fn answer(word: Word, kind: DecisionKind) -> Option<Choice> {
             | DecisionKind::Maps,
             Word::No,
         ) => Some(Choice::Reject),
+        (DecisionKind::Picture, Word::No) => Some(Choice::Discard),
         (DecisionKind::Merge, Word::Merge) => Some(Choice::Merge),
         (DecisionKind::Merge, Word::No | Word::Hold) => Some(Choice::Hold),
         (DecisionKind::Merge, Word::Close) => Some(Choice::Close),

@@ -3,6 +3,7 @@
 
 pub(crate) mod act;
 pub(crate) mod card;
+pub(crate) mod design;
 pub(crate) mod develop;
 pub(crate) mod hand_over;
 pub(crate) mod maps;
@@ -36,6 +37,8 @@ pub enum DecisionKind {
     Develop,
     /// Project maps: Accept all, one by one, Reject.
     Maps,
+    /// A picture that was made: Accept, Change, Discard.
+    Picture,
     /// A spending cap was reached: Raise, Stop.
     Cap,
 }
@@ -58,6 +61,7 @@ impl DecisionKind {
                 Choice::Reject,
             ],
             DecisionKind::Maps => &[Choice::Accept, Choice::Each, Choice::Reject],
+            DecisionKind::Picture => &[Choice::Accept, Choice::Change, Choice::Discard],
             DecisionKind::Cap => &[Choice::Raise, Choice::Stop],
         }
     }
@@ -77,6 +81,10 @@ pub enum Choice {
     Accept,
     /// Look at each by itself.
     Each,
+    /// Make it again: the person says how.
+    Change,
+    /// Throw it away.
+    Discard,
     /// Merge the pull request.
     Merge,
     /// Leave the pull request open.
@@ -96,12 +104,14 @@ pub enum Choice {
 }
 
 impl Choice {
-    const ALL: [Choice; 13] = [
+    const ALL: [Choice; 15] = [
         Choice::Approve,
         Choice::Modify,
         Choice::Reject,
         Choice::Accept,
         Choice::Each,
+        Choice::Change,
+        Choice::Discard,
         Choice::Merge,
         Choice::Hold,
         Choice::Close,
@@ -121,6 +131,8 @@ impl Choice {
             Choice::Reject => "reject",
             Choice::Accept => "accept",
             Choice::Each => "each",
+            Choice::Change => "change",
+            Choice::Discard => "discard",
             Choice::Merge => "merge",
             Choice::Hold => "hold",
             Choice::Close => "close",
@@ -141,6 +153,8 @@ impl Choice {
             Choice::Reject => "Reject",
             Choice::Accept => "Accept",
             Choice::Each => "One by one",
+            Choice::Change => "Change",
+            Choice::Discard => "Discard",
             Choice::Merge => "Merge",
             Choice::Hold => "Hold",
             Choice::Close => "Close without merge",
@@ -161,6 +175,8 @@ impl Choice {
             Choice::Reject => "Rejected",
             Choice::Accept => "Accepted",
             Choice::Each => "To be looked at one by one",
+            Choice::Change => "To be made again",
+            Choice::Discard => "Discarded",
             Choice::Merge => "Merge requested",
             Choice::Hold => "Held",
             Choice::Close => "Closed without merge",
@@ -279,6 +295,7 @@ mod tests {
             DecisionKind::Learning,
             DecisionKind::Merge,
             DecisionKind::Maps,
+            DecisionKind::Picture,
             DecisionKind::Cap,
         ];
         for choice in kinds.iter().flat_map(|kind| kind.choices()) {

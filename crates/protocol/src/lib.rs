@@ -39,12 +39,13 @@ pub use control::{
 };
 pub use decision::act::PersonAct;
 pub use decision::card::{CardBody, Remark, Voice};
+pub use decision::design::{ASSETS, Design, PictureSubject};
 pub use decision::develop::{
     DevelopItem, DevelopSubject, ItemReport, ItemState, ItemTag, MergeMode, RunChange, RunDecide,
     RunItem, RunReport, RunState, RunView,
 };
 pub use decision::hand_over::{
-    Complexity, HandOver, HandOverKind, MergedOther, Plan, PlanStep, Retrospective, Task,
+    Complexity, HandOver, HandOverKind, MergedOther, Picture, Plan, PlanStep, Retrospective, Task,
 };
 pub use decision::maps::{MapChange, MapsSubject};
 pub use decision::review::{

@@ -62,6 +62,12 @@ impl Image {
             base64: data_encoding::BASE64.encode(bytes),
         }
     }
+
+    /// The bytes of its file; nothing when it is torn.
+    #[must_use]
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        data_encoding::BASE64.decode(self.base64.as_bytes()).ok()
+    }
 }
 
 /// A tool call as it is stored and sent back: valid JSON, our own id.

@@ -93,6 +93,10 @@ pub enum RefusedFor {
     Unverified,
     /// Nothing stands behind an approval.
     Hasty,
+    /// Nobody has looked at what people will see.
+    Unseen,
+    /// People will see it, and nobody has designed it.
+    Undesigned,
 }
 
 impl ToolOutcome {

@@ -177,6 +177,47 @@ impl Web {
         })
     }
 
+    /// Posts files, in their order, with the post's text over them. The same key gets the
+    /// first answer again.
+    ///
+    /// # Errors
+    /// As [`Web::call`].
+    pub async fn share(
+        &self,
+        post: &Post,
+        files: Vec<(String, Vec<u8>)>,
+    ) -> Result<(Posted, Vec<String>), SlackError> {
+        const DONE: &str = "files.completeUploadExternal";
+        let mut ids = Vec::new();
+        for (name, bytes) in files {
+            let asked = json!({"filename": name, "length": bytes.len()});
+            let method = "files.getUploadURLExternal";
+            let place = self.call(method, asked).await?;
+            let url: String = read(method, &place, "upload_url")?;
+            self.put_bytes(&url, bytes).await?;
+            ids.push(read::<String>(method, &place, "file_id")?);
+        }
+        let named: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
+        let mut args = json!({"files": named, "channel_id": post.channel,
+            "initial_comment": post.text, "metadata": post.tag.to_metadata()});
+        let optional = [
+            ("thread_ts", post.thread.as_ref().map(|ts| json!(ts))),
+            ("username", post.username.as_ref().map(|name| json!(name))),
+            ("icon_emoji", post.icon.as_ref().map(|icon| json!(icon))),
+        ];
+        for (key, value) in optional {
+            if let Some(value) = value {
+                args[key] = value;
+            }
+        }
+        let answer = self.call(DONE, args).await?;
+        let posted = Posted {
+            channel: post.channel.clone(),
+            ts: read(DONE, &answer["codebutler"], "ts")?,
+        };
+        Ok((posted, ids))
+    }
+
     /// Replaces text and blocks of our own message; no blocks removes them.
     ///
     /// # Errors

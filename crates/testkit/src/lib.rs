@@ -8,12 +8,14 @@ mod github_graph;
 mod github_issues;
 mod github_routes;
 mod hosted;
+mod image_standin;
 mod media_standin;
 mod scratch;
 mod slack_standin;
 
 pub use github::{GitHub, PersonComment};
 pub use hosted::{Flavour, Hosted};
+pub use image_standin::{Answers, ImageStandIn};
 pub use media_standin::MediaStandIn;
 pub use scratch::{Checkout, ScratchRepo, git};
 pub use slack_standin::{ALL_SCOPES, Disconnect, Limits, SlackStandIn};

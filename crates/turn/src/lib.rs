@@ -55,5 +55,6 @@ pub use thread_fold::chosen::Chosen;
 pub use thread_fold::progress::{Progress, Sign};
 pub use thread_fold::review::{Form, Ready};
 pub use thread_fold::seen::Seen;
+pub use thread_fold::surface::Surface;
 pub use thread_fold::waste::{Spent, SpentOn};
 pub use thread_fold::{Doing, Friction, ThreadFold};

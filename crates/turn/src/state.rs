@@ -140,6 +140,10 @@ fn is_order(kind: DecisionKind, choice: Choice) -> bool {
                 DecisionKind::Maps,
                 Choice::Accept | Choice::Each | Choice::Reject
             )
+            | (
+                DecisionKind::Picture,
+                Choice::Accept | Choice::Change | Choice::Discard
+            )
             | (DecisionKind::Command, Choice::Approve | Choice::Reject)
             | (
                 DecisionKind::Develop,

@@ -10,6 +10,7 @@ pub(crate) mod pulls;
 pub(crate) mod research;
 pub(crate) mod review;
 pub(crate) mod seen;
+pub(crate) mod surface;
 pub(crate) mod waste;
 
 use std::collections::{BTreeSet, HashMap};
@@ -22,7 +23,7 @@ use butler_protocol::{
 
 use self::{
     bill::RoleBill, cards::Cards, chosen::Choices, progress::Progress, pulls::Pulls,
-    research::Questions, review::Review, seen::Seen,
+    research::Questions, review::Review, seen::Seen, surface::Surface,
 };
 use crate::{
     edits::edited,
@@ -44,6 +45,8 @@ pub struct ThreadFold {
     pub cards: Cards,
     /// What was handed over for review, and what the review said.
     pub review: Review,
+    /// What people see of the change, and who has looked at it.
+    pub surface: Surface,
     /// Questions to the Researcher.
     pub research: Questions,
     /// Who asked the one question that a research log is about.
@@ -148,6 +151,7 @@ impl ThreadFold {
         self.bill.push(record);
         self.seen.push(at_ms, record);
         self.review.push(record);
+        self.surface.push(record);
         self.research.push(record);
         self.pulls.push(record);
         self.note_outside(record);

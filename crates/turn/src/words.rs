@@ -154,6 +154,7 @@ pub(crate) fn decided(
         DecisionKind::Roadmap => "the roadmap",
         DecisionKind::Develop => "the run over the roadmap",
         DecisionKind::Maps => "the project maps",
+        DecisionKind::Picture => "the picture",
         DecisionKind::Cap => "the budget",
     };
     let next = match (kind, choice) {

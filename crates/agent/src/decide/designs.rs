@@ -2,6 +2,8 @@
 //! the thread's knowledge branch when its activation rests, so that it is there
 //! when the plan is built, and a person can merge it.
 
+use std::path::Path;
+
 use butler_protocol::Idem;
 use butler_repo::NewPull;
 use tokio_util::sync::CancellationToken;
@@ -16,16 +18,22 @@ use crate::{
 
 /// Commits what lies there. What cannot be committed now is at the next rest.
 pub(crate) async fn keep(context: ThreadContext, cancel: CancellationToken) -> Done {
-    if let Err(error) = commit(&context, &cancel).await {
+    if let Err(error) = add(&context, |_| Ok(()), &cancel).await {
         warn!(%error, "the designs of a thread are not committed yet");
     }
     Done::Nothing
 }
 
-async fn commit(context: &ThreadContext, cancel: &CancellationToken) -> Result<(), AgentError> {
+/// Lets `write` put files there, and commits what lies there then.
+pub(crate) async fn add(
+    context: &ThreadContext,
+    write: impl FnOnce(&Path) -> Result<(), AgentError>,
+    cancel: &CancellationToken,
+) -> Result<(), AgentError> {
     let agent = &context.agent;
     let worktree = agent.repo.knowledge(&context.thread, cancel).await?;
     let _lock = worktree.lock().await?;
+    write(&worktree.path)?;
     if worktree.status(cancel).await?.is_clean() {
         return Ok(());
     }

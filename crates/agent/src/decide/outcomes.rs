@@ -11,7 +11,7 @@ use tracing::warn;
 
 use crate::{
     AgentError,
-    decide::{maps, merge, roadmap},
+    decide::{maps, merge, pictures, roadmap},
     develop::orders,
     listen::buttons,
     tell::plan_changes,
@@ -55,7 +55,8 @@ pub(crate) async fn carry_out(
             };
             start(context, order, &asked, told, cancel).await
         }
-        (DecisionKind::Plan | DecisionKind::Roadmap, Choice::Modify) => {
+        (DecisionKind::Plan | DecisionKind::Roadmap, Choice::Modify)
+        | (DecisionKind::Picture, Choice::Change) => {
             let poster = &context.poster;
             let idem = context.idem_for(&order.request, "modify");
             let people = std::slice::from_ref(&order.person);
@@ -96,6 +97,9 @@ pub(crate) async fn carry_out(
             Ok(ToolOutcome::ok(text).then(Then::End))
         }
         (DecisionKind::Command, _) => not_to_be_run(context, order, &person).await,
+        (DecisionKind::Picture, _) => {
+            pictures::decided(context, order, &asked, &person, cancel).await
+        }
         (DecisionKind::Maps, _) => maps::decided(context, order, &asked, cancel).await,
         (DecisionKind::Learning, _) => learn(context, order, &asked, &person, cancel).await,
         (kind, choice) => Ok(told(
@@ -221,7 +225,6 @@ async fn start(
     let body = HandOver::Task(Box::new(Task {
         request: request.map_or_else(String::new, |request| request.words),
         plan,
-        design: None,
         branch: worktree.branch,
         approval: order.request.clone(),
     }));

@@ -94,7 +94,9 @@ fn card(kind: DecisionKind) -> Option<(ItemState, &'static str)> {
         DecisionKind::Plan => asks("its plan is waiting for approval"),
         DecisionKind::Merge => asks("its merge is waiting for a person"),
         DecisionKind::Command => asks("a command is waiting for approval"),
-        DecisionKind::Roadmap | DecisionKind::Develop => asks("a card is waiting for a person"),
+        DecisionKind::Roadmap | DecisionKind::Develop | DecisionKind::Picture => {
+            asks("a card is waiting for a person")
+        }
         DecisionKind::Cap => Some((
             ItemState::Blocked,
             "its money is used up; Raise on the card in its thread goes on",

@@ -195,7 +195,6 @@ async fn build(
     let body = HandOver::Task(Box::new(Task {
         request: heard.text.clone(),
         plan,
-        design: None,
         branch: worktree.branch,
         approval: RequestId::new(format!("{BY_WORDS}{ts}")),
     }));

@@ -57,6 +57,46 @@ impl Poster {
             .await
     }
 
+    /// Says something with files below it; gives their ids too.
+    pub(crate) async fn show(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        markdown: &str,
+        to: Vec<Role>,
+        files: Vec<(String, Vec<u8>)>,
+    ) -> Result<(Posted, Vec<String>), SlackError> {
+        let text = mrkdwn::from_markdown(markdown);
+        let mut tag = PostTag::message(idem, to);
+        tag.heard = self.heard;
+        if let Some(updates) = &self.updates {
+            updates.told().await;
+        }
+        let post = self.in_thread(thread, text, None, tag);
+        fault("agent.before-post");
+        let shown = self.web.share(&post, files).await?;
+        fault("agent.after-post");
+        Ok(shown)
+    }
+
+    fn in_thread(
+        &self,
+        thread: &ThreadId,
+        text: String,
+        blocks: Option<Value>,
+        tag: PostTag,
+    ) -> Post {
+        Post {
+            channel: thread.channel.clone(),
+            thread: Some(thread.root.clone()),
+            text,
+            blocks,
+            username: Some(self.role.user_name()),
+            icon: Some(self.role.icon().to_owned()),
+            tag,
+        }
+    }
+
     /// Says something in the thread that notifies these people. The mention is ours;
     /// in Markdown it would be escaped, as whatever a model writes must be.
     pub(crate) async fn ask_people(
@@ -180,7 +220,12 @@ impl Poster {
 
     /// Where people find the thread, unless that is this machine only.
     pub(crate) async fn address(&self, thread: &ThreadId) -> Option<String> {
-        let link = self.permalink(&thread.channel, &thread.root).await?;
+        self.address_of(&thread.channel, &thread.root).await
+    }
+
+    /// The same of one message.
+    pub(crate) async fn address_of(&self, channel: &ChannelId, ts: &MessageTs) -> Option<String> {
+        let link = self.permalink(channel, ts).await?;
         let host = link
             .split("://")
             .nth(1)?
@@ -258,18 +303,8 @@ impl Poster {
             updates.told().await;
         }
         fault("agent.before-post");
-        let posted = self
-            .web
-            .post(&Post {
-                channel: thread.channel.clone(),
-                thread: Some(thread.root.clone()),
-                text,
-                blocks,
-                username: Some(self.role.user_name()),
-                icon: Some(self.role.icon().to_owned()),
-                tag,
-            })
-            .await?;
+        let post = self.in_thread(thread, text, blocks, tag);
+        let posted = self.web.post(&post).await?;
         fault("agent.after-post");
         Ok(posted)
     }

@@ -5,8 +5,8 @@
 use std::fmt::Write;
 
 use butler_protocol::{
-    Complexity, Finding, HandOver, MapChange, MergedOther, Plan, PlannedTest, Receipt, Remark,
-    Retrospective, ReviewPlan, Risk, Task, Usd, Verdict, count_of,
+    Complexity, Design, Finding, HandOver, MapChange, MergedOther, Plan, PlannedTest, Receipt,
+    Remark, Retrospective, ReviewPlan, Risk, Task, Usd, Verdict, count_of,
 };
 
 use crate::{decide::evidence, listen::shortcut, tell::forge_text};
@@ -15,6 +15,11 @@ use crate::{decide::evidence, listen::shortcut, tell::forge_text};
 const ONE_PASS: &str = "\n\nFast track: the plan is simple, so one pass is enough: the verdict \
     brings a line each of invariants, risks and tests. Name all that must change now; what would \
     merely be nicer goes into the text, not into findings.";
+
+/// What the Artist is told of pictures.
+const LOOK: &str = "\n\nOpen the pictures, before and after, and compare them with your design. Then \
+    HandOver(kind: look): approved, or findings that the Coder can act on. Code and tests are the \
+    Reviewer's, who comes after you.";
 
 /// A hand-over as a message in the thread.
 pub(crate) fn hand_over(body: &HandOver) -> String {
@@ -39,18 +44,32 @@ fn text_of(body: &HandOver) -> String {
             "the plan **{}** is approved, it is yours on `{}`.",
             task.plan.title, task.branch
         ),
-        HandOver::Design { text }
-        | HandOver::Question { text, .. }
-        | HandOver::Answer { text, .. } => text.clone(),
+        HandOver::Design(design) => design_text(design),
+        HandOver::Question { text, .. } | HandOver::Answer { text, .. } => text.clone(),
+        HandOver::Look {
+            summary,
+            findings,
+            pr,
+        } => {
+            let mut text = format!("what I see in the pictures of {pr}: {summary}\n");
+            bullets(&mut text, "Findings", findings.iter().map(finding));
+            text.trim_end().to_owned()
+        }
         HandOver::ReadyForReview {
             summary,
             head,
             pr,
             receipt,
             round,
+            look,
             ..
         } => format!(
-            "pull request {pr} is ready, round {round}, at `{}`.\n\n{summary}\n\n{}",
+            "pull request {pr} is ready{}, round {round}, at `{}`.\n\n{summary}\n\n{}",
+            if *look {
+                " for a look at its pictures"
+            } else {
+                ""
+            },
             short_sha(head.as_str()),
             checks_line(receipt.as_ref())
         ),
@@ -100,10 +119,12 @@ pub(crate) fn briefing(body: &HandOver) -> String {
             head,
             task,
             round,
+            look,
             ..
         } => {
             let ready = format!("{}\n\nBranch {branch}, head {head}.", hand_over(body));
             match task {
+                _ if *look => format!("{ready}{LOOK}"),
                 // Later rounds have it in their conversation.
                 Some(task) if *round == 1 => {
                     let fast_track = match task.plan.complexity {
@@ -151,15 +172,25 @@ fn task_briefing(task: &Task) -> String {
 
 /// What was asked for and approved: what the Coder builds and the Reviewer judges by.
 fn yardstick(task: &Task) -> String {
-    let mut text = format!(
+    format!(
         "What the person asked for, in their words:\n{}\n\nThe approved plan:\n\n{}",
         quote(&task.request),
         plan(&task.plan)
-    );
-    if let Some(design) = &task.design {
-        let _ = write!(text, "\n\nDesign:\n{design}");
+    )
+}
+
+/// A design as Markdown.
+fn design_text(design: &Design) -> String {
+    let mut text = String::new();
+    for (name, said) in design.texts() {
+        if !said.is_empty() {
+            let _ = writeln!(text, "**{name}:** {said}\n");
+        }
     }
-    text
+    for (name, items) in design.lists() {
+        bullets(&mut text, name, items);
+    }
+    text.trim_end().to_owned()
 }
 
 /// Whether its briefing holds the whole plan.
@@ -184,6 +215,9 @@ pub(crate) fn plan(plan: &Plan) -> String {
     bullets(&mut text, "Done when", &plan.criteria);
     bullets(&mut text, "Files", &plan.files);
     bullets(&mut text, "Not chosen", &plan.rejected);
+    if let Some(design) = &plan.design {
+        let _ = write!(text, "\nThe design:\n\n{}", design_text(design));
+    }
     text.trim_end().to_owned()
 }
 
@@ -406,6 +440,7 @@ mod tests {
             estimate: None,
             cap: None,
             model: None,
+            design: None,
         }
     }
 
@@ -439,7 +474,6 @@ mod tests {
         let task = HandOver::Task(Box::new(Task {
             request: "add a --json flag\nplease".into(),
             plan: sample_plan(),
-            design: None,
             branch: BranchName::new("codebutler/x"),
             approval: RequestId::new("abc123"),
         }));
@@ -452,7 +486,6 @@ mod tests {
         let task = Task {
             request: "add a --json flag".into(),
             plan: sample_plan(),
-            design: None,
             branch: BranchName::new("codebutler/x"),
             approval: RequestId::new("abc123"),
         };
@@ -464,6 +497,8 @@ mod tests {
             receipt: None,
             round: 1,
             task: Some(Box::new(task)),
+            pictures: vec![],
+            look: false,
         };
         let told = briefing(&ready);
         for part in ["> add a --json flag", "- `list --json` prints an array"] {
@@ -482,6 +517,8 @@ mod tests {
             receipt,
             round: 1,
             task: None,
+            pictures: vec![],
+            look: false,
         };
         assert!(hand_over(&ready(None)).contains("**unverified**"));
         let receipt = Receipt {

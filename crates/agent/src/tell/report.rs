@@ -125,6 +125,7 @@ mod tests {
             estimate: Some((Usd::from_cents(10), Usd::from_cents(20))),
             cap: None,
             model: None,
+            design: None,
         }
     }
 

@@ -71,6 +71,7 @@ const fn noun(kind: DecisionKind) -> &'static str {
         DecisionKind::Roadmap => "the roadmap",
         DecisionKind::Develop => "the run over the roadmap",
         DecisionKind::Maps => "the project maps",
+        DecisionKind::Picture => "a picture",
         DecisionKind::Cap => "the budget",
     }
 }
@@ -120,6 +121,7 @@ mod tests {
             estimate: None,
             cap: None,
             model: None,
+            design: None,
         };
         let evidence = ["⚠ Checks: **unverified**".to_owned(), "fine".to_owned()];
         let lines = deviations(Some(&plan), &evidence, &["b".into(), "c".into()]);

@@ -72,6 +72,7 @@ const fn noun(kind: DecisionKind) -> &'static str {
         DecisionKind::Roadmap => "a change of the roadmap",
         DecisionKind::Develop => "the start of a run",
         DecisionKind::Maps => "the project maps",
+        DecisionKind::Picture => "a picture",
         DecisionKind::Cap => "the budget",
     }
 }

@@ -135,7 +135,7 @@ pub(crate) async fn set_aside(
 }
 
 /// In the hub's books; and the record for the log, from which bills are made.
-async fn settle(
+pub(crate) async fn settle(
     context: &ThreadContext,
     id: ReserveId,
     (cost, usage, model): (Usd, TokenUsage, String),

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     AgentError,
     agent::Agent,
+    decide::surface,
     develop::stacking::{self, Below},
     listen::shortcut,
     tell::joining,
@@ -292,12 +293,35 @@ pub(crate) fn offered_for(context: &ThreadContext, skill: &str) -> Vec<ToolSpec>
         may && !usual.contains(name) && names(skill, name)
     });
     let outside = outside.iter().map(String::as_str);
-    let all: Vec<&str> = usual.iter().copied().chain(asked).chain(outside).collect();
+    let also = also(context, small);
+    let also = also.into_iter().filter(|name| !usual.contains(name));
+    let all: Vec<&str> = usual
+        .iter()
+        .copied()
+        .chain(asked)
+        .chain(also)
+        .chain(outside)
+        .collect();
     let specs = registry.offered(&all);
     if small {
         return specs.into_iter().map(tools::small::small_spec).collect();
     }
     specs
+}
+
+/// Tools that only some threads are worth: pictures where people see what changes, and
+/// drawing where the repository has chosen somebody who draws.
+fn also(context: &ThreadContext, small: bool) -> Vec<&'static str> {
+    let rules = context.agent.rules();
+    let mut also = Vec::new();
+    if surface::is_visible(&context.facts().surface) && !small {
+        also.push("Screenshot");
+    }
+    if rules.models.images.is_some() {
+        also.extend(["GenerateImage", "EditImage"]);
+    }
+    also.retain(|tool| right(context.role(), tool) != Right::No);
+    also
 }
 
 /// Whether a text names a tool, as in `GHIssue` or `GHIssue(action: view)`.

@@ -8,6 +8,7 @@ mod ending;
 mod findings;
 mod joining;
 mod mail;
+mod memory;
 mod merging;
 pub(crate) mod models;
 

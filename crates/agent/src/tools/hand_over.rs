@@ -1,7 +1,9 @@
 //! HandOver: the one way to pass work on. For `ready_for_review` the runtime
 //! commits, pushes and opens the pull request, and says what it saw of the
-//! checks. The Reviewer's two kinds are in `verdict`.
+//! checks. The Reviewer's two kinds are in `verdict`, the Artist's in `design`.
 
+mod design;
+mod pictures;
 mod verdict;
 
 use std::{collections::BTreeSet, time::Duration};
@@ -24,7 +26,7 @@ use super::{
     spec,
 };
 use crate::{
-    decide::fast_track::FastTrack,
+    decide::{fast_track::FastTrack, surface},
     tell::{forge_text, render},
     thread::{context::ThreadContext, tool_session},
     upkeep::{overlap, pull_news, pull_page},
@@ -60,6 +62,27 @@ pub(crate) struct Input {
     /// Of a review plan: those that the change needs.
     #[serde(default)]
     tests: Vec<verdict::TestInput>,
+    /// What, where, in which order.
+    #[serde(default)]
+    layout: String,
+    /// Each action and what answers it.
+    #[serde(default)]
+    interaction: String,
+    /// Empty, loading, error, too much.
+    #[serde(default)]
+    states: String,
+    /// Narrow and wide.
+    #[serde(default)]
+    responsive: String,
+    /// Keyboard, focus, contrast, names.
+    #[serde(default)]
+    accessibility: String,
+    /// Pictures and icons, by path.
+    #[serde(default)]
+    assets: Vec<String>,
+    /// What is used again, as path:line.
+    #[serde(default)]
+    reuse: Vec<String>,
 }
 
 /// What is said below a comment.
@@ -79,6 +102,8 @@ enum Kind {
     ReadyForReview,
     ReviewPlan,
     Verdict,
+    Design,
+    Look,
 }
 
 /// What every role is told.
@@ -95,20 +120,50 @@ const REVIEWER: &str = "review_plan: invariants, risks and tests, before you jud
     and findings.";
 const FINDING: &str = r#"{"kind": "verdict", "approved": false, "text": "Read all of it.", "findings": [{"kind": "test", "severity": "high", "place": "tests/run.sh:20", "problem": "the empty list is not covered", "fix": "add a case without notes"}]}"#;
 
+/// What whoever designs is told besides.
+const DESIGNER: &str = "design: to the PM, who puts it into the plan; text is its purpose.";
+const DESIGN: &str = r#"{"kind": "design", "text": "find a note again", "layout": "search field over the list, full width", "interaction": "typing filters at once", "states": "no hit: 'No notes with …'", "responsive": "same on 390 px", "accessibility": "label 'Search notes', focus ring as elsewhere", "reuse": ["site/list.css:12"]}"#;
+/// The same while pictures wait for a look.
+const LOOKER: &str = "look: what the pictures show against the design, before the review: approved, \
+    or findings for the Coder.";
+const LOOK: &str = r#"{"kind": "look", "approved": false, "text": "As designed but for one thing.", "findings": [{"kind": "quality", "severity": "medium", "place": "site/list.css:12", "problem": "the field touches the edge at 390 px", "fix": "padding 0 16px"}]}"#;
+const DESIGN_FIELDS: [&str; 7] = [
+    "layout",
+    "interaction",
+    "states",
+    "responsive",
+    "accessibility",
+    "assets",
+    "reuse",
+];
+
+/// What the moment adds to what a role is told.
+#[derive(Clone, Copy, Default)]
+struct Now {
+    /// There are comments to answer.
+    commented: bool,
+    /// Pictures wait for a look.
+    to_look: bool,
+}
+
 impl HandOverTool {
     /// What a role is told: the kinds that it may hand over, and their fields.
     pub(crate) fn told_to(role: Role) -> ToolSpec {
-        Self::told_with(role, false)
+        Self::told_with(role, Now::default())
     }
 
-    /// The same; `commented` when there are comments to answer.
-    fn told_with(role: Role, commented: bool) -> ToolSpec {
-        let answers: &[&str] = if commented { &["answers"] } else { &[] };
+    /// The same at this moment.
+    fn told_with(role: Role, now: Now) -> ToolSpec {
+        let answers: &[&str] = if now.commented { &["answers"] } else { &[] };
         let (part, kinds, fields, example): (_, &[&str], &[&str], _) = if builds(role) {
             (BUILDER, &["ready_for_review"], answers, READY)
         } else if reviews(role) {
             let fields = &["approved", "findings", "invariants", "risks", "tests"];
             (REVIEWER, &["review_plan", "verdict"], fields, FINDING)
+        } else if design::designs(role) && now.to_look {
+            (LOOKER, &["look"], &["approved", "findings"], LOOK)
+        } else if design::designs(role) {
+            (DESIGNER, &["design"], &DESIGN_FIELDS, DESIGN)
         } else {
             ("", &[], &[], ASK)
         };
@@ -137,13 +192,18 @@ impl ChatTool for HandOverTool {
     const DEADLINE: Duration = PATIENT;
 
     fn told() -> ToolSpec {
-        let description = format!("{EVERYBODY} {BUILDER} {REVIEWER} Example: {ASK}");
+        let description =
+            format!("{EVERYBODY} {BUILDER} {REVIEWER} {DESIGNER} {LOOKER} Example: {ASK}");
         spec::<Input>(Self::NAME, &description)
     }
 
     fn told_here(&self) -> ToolSpec {
-        let commented = !self.0.facts().pulls.to_answer.is_empty();
-        Self::told_with(self.0.role(), commented)
+        let facts = self.0.facts();
+        let now = Now {
+            commented: !facts.pulls.to_answer.is_empty(),
+            to_look: facts.surface.to_look.is_some(),
+        };
+        Self::told_with(self.0.role(), now)
     }
 
     fn item(field: &str, given: Value) -> Value {
@@ -165,6 +225,8 @@ impl ChatTool for HandOverTool {
             Kind::ReadyForReview => ready(&self.0, permit, &input, tool_context).await,
             Kind::ReviewPlan => verdict::first_pass(&self.0, &input, tool_context).await,
             Kind::Verdict => verdict::verdict(&self.0, &input, tool_context).await,
+            Kind::Design => design::design(&self.0, &input),
+            Kind::Look => design::look(&self.0, &input),
         };
         match made {
             Ok(body) => send(&self.0, permit.call(), &body).await,
@@ -318,6 +380,8 @@ async fn ready(
             ),
         ));
     }
+    let known = context.facts().surface.clone();
+    let pictures = pictures::take(context, permit, &known, tool_context).await?;
     let title = plan.as_ref().map(|plan| plan.title.clone());
     let title = agent.clean(&title.unwrap_or_else(|| first_line(&input.text)));
     let head = publish(context, &worktree, call, &title, tool_context).await?;
@@ -326,7 +390,7 @@ async fn ready(
         .stacked(tool_context.cancel())
         .await
         .map_err(|error| failed("what the branch stands on could not be looked at", &error))?;
-    let text = pull_page::text(context, &input.text, receipt.as_ref())
+    let text = pull_page::text(context, &input.text, receipt.as_ref(), Some(&pictures))
         .await
         .map_err(|error| {
             failed(
@@ -354,7 +418,10 @@ async fn ready(
     let warnings = clashes.unwrap_or_default();
     let warnings: String = warnings.iter().map(|one| format!("\n\n⚠ {one}")).collect();
     let link = pr.url.map_or_else(String::new, |url| format!("\n\n{url}"));
+    let look = surface::wants_look(context, &known, pictures.len());
     Ok(HandOver::ReadyForReview {
+        pictures,
+        look,
         summary: format!("{}{link}{warnings}", input.text),
         branch: worktree.branch,
         head,

@@ -7,6 +7,7 @@ mod ask_user;
 mod chat;
 mod github;
 mod hand_over;
+mod images;
 mod look_around;
 mod memory;
 mod patience;
@@ -60,6 +61,8 @@ pub(crate) fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec
         Box::new(Chat(github::issue::GhIssue(context.clone()))),
         Box::new(Chat(github::release::GhRelease(context.clone()))),
         Box::new(Chat(start::Start(context.clone()))),
+        Box::new(Chat(images::GenerateImage(context.clone()))),
+        Box::new(Chat(images::EditImage(context.clone()))),
     ]
 }
 
@@ -88,6 +91,8 @@ pub fn chat_specs(role: Option<Role>) -> Vec<ToolSpec> {
         github::issue::GhIssue::told(),
         github::release::GhRelease::told(),
         start::Start::told(),
+        images::GenerateImage::told(),
+        images::EditImage::told(),
     ]
 }
 

@@ -107,7 +107,7 @@ async fn propose(
     }
     pull_page::ready(context, &view, tool_context.cancel()).await;
     let receipt = verdict.observed.receipt.as_ref();
-    match pull_page::text(context, &said, receipt).await {
+    match pull_page::text(context, &said, receipt, None).await {
         Ok(text) => {
             let title = context.agent.clean(&input.title);
             let cancel = tool_context.cancel();

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use butler_policy::Permit;
 use butler_protocol::{
-    Complexity, CrashClass, Plan, PlanStep, PlanSummary, Remark, RequestId, Subject, Tier,
-    ToolOutcome, ToolSpec, Usd,
+    Complexity, CrashClass, Plan, PlanStep, PlanSummary, RefusedFor, Remark, RequestId, Subject,
+    Tier, ToolOutcome, ToolSpec, Usd,
 };
 use butler_tools::{Tool, ToolContext};
 use futures_util::future::BoxFuture;
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::{failed, spec};
 use crate::{
-    decide::cards::NewCard,
+    decide::{cards::NewCard, surface},
     tell::{plan_changes, render, thread_logs},
     thread::{context::ThreadContext, prepare},
     tools::arguments,
@@ -131,6 +131,7 @@ impl Input {
             estimate: None,
             cap: None,
             model: None,
+            design: None,
         })
     }
 }
@@ -235,6 +236,13 @@ async fn propose(
     if thread_logs::is_closed(&logs) {
         return ToolOutcome::error(
             "refused: this thread is closed; offer the person a new thread for it",
+        );
+    }
+    plan.design.clone_from(&context.facts().surface.design);
+    if surface::wants_design(&plan) && context.facts().surface.undesigned == 0 {
+        return ToolOutcome::refused(
+            RefusedFor::Undesigned,
+            "refused: people will see this, and nobody has designed it. Ask the Artist with HandOver(kind: question, to: artist): who uses it, what for, what must stay; the design becomes part of this plan. Where nothing changes for the eye, propose it again as it is",
         );
     }
     // Made now, so that it is ready when the person approves.

@@ -1,6 +1,7 @@
-//! SendMessage: a word in the thread, to people or to another role.
+//! SendMessage: a word in the thread, to people or to another role, with files below it
+//! where some are named.
 
-use butler_policy::Permit;
+use butler_policy::{Permit, Right, right};
 use butler_protocol::{Role, Then, ToolOutcome, ToolSpec, Waiting, mentions};
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
@@ -11,6 +12,9 @@ use crate::thread::context::ThreadContext;
 
 pub(crate) struct SendMessage(pub ThreadContext);
 
+/// More belong into a folder of the repository.
+const MOST_FILES: usize = 10;
+
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
     /// What to say, in Markdown.
@@ -18,6 +22,9 @@ pub(crate) struct Input {
     /// Sleep until somebody answers.
     #[serde(default)]
     wait_for_reply: bool,
+    /// Paths of files to post with it, in order.
+    #[serde(default)]
+    files: Vec<String>,
 }
 
 impl ChatTool for SendMessage {
@@ -36,21 +43,24 @@ impl ChatTool for SendMessage {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, _context: &ToolContext) -> ToolOutcome {
+    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
         let context = &self.0;
         let to: Vec<Role> = mentions(&input.message, None)
             .into_iter()
             .filter(|role| *role != context.role())
             .collect();
-        let posted = context
-            .poster
-            .say(
-                &context.thread,
-                context.idem(permit.call()),
-                &input.message,
-                to.clone(),
-            )
-            .await;
+        let files = match outgoing(context.role(), &input.files, tool_context) {
+            Ok(files) => files,
+            Err(refusal) => return refusal,
+        };
+        let (poster, idem) = (&context.poster, context.idem(permit.call()));
+        let (thread, message) = (&context.thread, &input.message);
+        let posted = if files.is_empty() {
+            poster.say(thread, idem, message, to.clone()).await
+        } else {
+            let shown = poster.show(thread, idem, message, to.clone(), files).await;
+            shown.map(|(posted, _)| posted)
+        };
         match posted {
             Err(error) => failed("the message was not posted", &error),
             Ok(_) if input.wait_for_reply => {
@@ -66,4 +76,27 @@ impl ChatTool for SendMessage {
             Ok(_) => ToolOutcome::ok("posted"),
         }
     }
+}
+
+/// All of them or none: a message without the file that it speaks of is worse than none.
+fn outgoing(
+    role: Role,
+    paths: &[String],
+    tool_context: &ToolContext,
+) -> Result<Vec<(String, Vec<u8>)>, ToolOutcome> {
+    if paths.len() > MOST_FILES {
+        return Err(ToolOutcome::error(format!(
+            "refused: at most {MOST_FILES} files go with one message"
+        )));
+    }
+    // Whoever may read a part only sends of that part only.
+    let scope = match right(role, "Read") {
+        Right::Scoped(scope) => Some(scope),
+        _ => None,
+    };
+    let files = paths.iter().map(|path| {
+        let file = tool_context.outgoing(scope, path);
+        file.map_err(|why| ToolOutcome::error(format!("refused: {why}; nothing was posted")))
+    });
+    files.collect()
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use butler_protocol::{PullEvent, Receipt};
+use butler_protocol::{Picture, PullEvent, Receipt};
 use butler_repo::{Edit, PullRequest, with_block};
 use butler_turn::ThreadFold;
 use tokio_util::sync::CancellationToken;
@@ -29,11 +29,20 @@ pub(crate) async fn text(
     context: &ThreadContext,
     said: &str,
     receipt: Option<&Receipt>,
+    pictures: Option<&[Picture]>,
 ) -> Result<String, AgentError> {
     let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
     let thread = context.poster.address(&context.thread).await;
     let thread = thread.unwrap_or_else(|| context.thread.to_string());
-    let text = render(said, &logs, receipt, &thread);
+    let mut text = render(said, &logs, receipt, &thread);
+    let kept = logs.iter().map(|log| log.fold.surface.pictures.as_slice());
+    let kept = kept.filter(|kept| !kept.is_empty()).last();
+    if let Some(one) = pictures.or(kept).and_then(|all| all.last()) {
+        let channel = &context.thread.channel;
+        let place = context.poster.address_of(channel, &one.message).await;
+        let place = place.unwrap_or_else(|| format!("message {} of the thread", one.message));
+        let _ = write!(text, "\n\n**How it looks, before and after:** {place}");
+    }
     Ok(context.agent.clean(&forge_text::quiet(&text)))
 }
 

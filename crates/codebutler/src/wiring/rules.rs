@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use butler_agent::{
-    AccessRules, ByComplexity, IssueRules, ModelRules, Patience, Rules, Transcription, WorkLimits,
+    AccessRules, ByComplexity, Images, IssueRules, ModelRules, Patience, Rules, Transcription,
+    WorkLimits,
 };
-use butler_config::{JournalPlace, Knowledge, Language, Settings, Undoable};
-use butler_policy::{Duty, McpApproval, Overrides};
+use butler_config::{
+    Endpoint, EndpointKind, JournalPlace, Knowledge, Language, Settings, Undoable,
+};
+use butler_policy::{Duty, McpApproval, Overrides, Right, right};
 use butler_protocol::{Complexity, Role, Usd, visible_line};
 use butler_tools::{Check, OutsideTools};
 use butler_turn::{Limits, Models, route::RespondTo};
@@ -20,6 +23,8 @@ use crate::{
 const USUAL_WINDOW: u64 = 128_000;
 /// What a minute of speech costs where nobody says it: more than anybody asks for it.
 const DEAREST_MINUTE: f64 = 0.02;
+/// The same of a picture.
+const DEAREST_PICTURE: f64 = 0.40;
 /// The most that one answer may hold: room for a long file, and little enough
 /// that its worst case does not eat the budget.
 const LONGEST_ANSWER: u32 = 8_192;
@@ -80,6 +85,7 @@ fn models(settings: &Settings, role: Role) -> ModelRules {
         first_pass: first_pass(settings, role),
         seeing: seeing(settings, role),
         transcription: transcription(settings, role),
+        images: images(settings, role),
     }
 }
 
@@ -149,6 +155,32 @@ fn transcription(settings: &Settings, role: Role) -> Option<Transcription> {
     Some(Transcription {
         model: named.model.clone(),
         per_minute: Usd::from_dollars(named.dollars_per_minute.unwrap_or(unknown)),
+        client,
+    })
+}
+
+/// Who makes pictures. Names with a maker in front are OpenRouter's.
+fn images(settings: &Settings, role: Role) -> Option<Images> {
+    let artist = &settings.repo.models.artist;
+    let model = artist.image_model.clone()?;
+    if right(role, "GenerateImage") == Right::No {
+        return None;
+    }
+    let machine = &settings.machine;
+    let own = machine.endpoint_for(role);
+    let routed = |(_, one): &(String, Endpoint)| one.kind == EndpointKind::OpenRouter;
+    let own_first = model.contains('/') && own.as_ref().is_some_and(routed);
+    let media = machine.media_endpoint().filter(|_| !own_first);
+    let (name, endpoint) = media.or(own)?;
+    let client = client_of(machine, &name, &endpoint).ok()?;
+    let bound = match client.endpoint.is_loopback() {
+        true => 0.0,
+        false => DEAREST_PICTURE,
+    };
+    Some(Images {
+        model,
+        each: artist.dollars_per_image.map(Usd::from_dollars),
+        bound: Usd::from_dollars(bound),
         client,
     })
 }

@@ -319,7 +319,6 @@ impl Pm {
         let body = HandOver::Task(Box::new(Task {
             request: REQUEST.to_owned(),
             plan,
-            design: None,
             branch,
             approval: request(thread),
         }));
@@ -366,6 +365,7 @@ fn plan() -> Plan {
         estimate: None,
         cap: None,
         model: None,
+        design: None,
     }
 }
 

@@ -14,7 +14,9 @@ use std::{
 use assert_cmd::cargo::cargo_bin;
 use butler_protocol::Role;
 use butler_rehearsal::{Rehearsal, Scenario};
-use butler_testkit::{Flavour, GitHub, Hosted, Limits, MediaStandIn, ScratchRepo, SlackStandIn};
+use butler_testkit::{
+    Flavour, GitHub, Hosted, ImageStandIn, Limits, MediaStandIn, ScratchRepo, SlackStandIn,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -301,6 +303,37 @@ impl Team {
         stage.machine = Box::new(move |machine| {
             machine["models"]["default"] = json!("rehearsal");
             machine["models"]["endpoints"]["voice"] = endpoint;
+        });
+        Self::open(stage).await.0
+    }
+
+    /// The same with somebody who draws, as `drawer` does for whatever the answer says.
+    pub(crate) async fn start_drawing(
+        scenario: &str,
+        images: &ImageStandIn,
+        prepare: impl FnOnce(&Path) + Send,
+    ) -> Self {
+        Self::start_drawing_with(scenario, images, |_| (), prepare).await
+    }
+
+    /// The same with another configuration.
+    pub(crate) async fn start_drawing_with(
+        scenario: &str,
+        images: &ImageStandIn,
+        configure: impl FnOnce(&mut Value) + Send,
+        prepare: impl FnOnce(&Path) + Send,
+    ) -> Self {
+        let mut stage = Stage::new(scenario);
+        stage.prepare = Box::new(prepare);
+        stage.configure = Box::new(|config| {
+            config["models"]["artist"]["imageModel"] = json!("drawer");
+            configure(config);
+        });
+        let endpoint = json!({"kind": "openai", "baseUrl": images.base_url(),
+            "apiKey": ImageStandIn::KEY});
+        stage.machine = Box::new(move |machine| {
+            machine["models"]["default"] = json!("rehearsal");
+            machine["models"]["endpoints"]["openai"] = endpoint;
         });
         Self::open(stage).await.0
     }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Which file, which key, and what became of it.
-const REMOVED: [(SchemaName, &str, &str); 6] = [
+const REMOVED: [(SchemaName, &str, &str); 5] = [
     (
         SchemaName::Machine,
         "hub.url",
@@ -25,11 +25,6 @@ const REMOVED: [(SchemaName, &str, &str); 6] = [
         SchemaName::Machine,
         "consents.mcp",
         "MCP servers are accepted with `codebutler mcp accept`",
-    ),
-    (
-        SchemaName::Repo,
-        "models.artist.imageModel",
-        "pictures are not made yet",
     ),
     (
         SchemaName::Policy,

@@ -268,6 +268,7 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
             Ok(shown)
         })
         .await?;
+    let mut answer = json!({"files": shown});
     if let Some(channel) = channel {
         let post = AgentPost {
             channel,
@@ -281,7 +282,7 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
             username: call.args.text("username"),
             icon_emoji: call.args.text("icon_emoji"),
             icon_url: None,
-            metadata: None,
+            metadata: chat::own_metadata(&call)?,
             base,
         };
         let order = Order {
@@ -290,7 +291,8 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
             post,
             files: ids,
         };
-        post::post(relay, Arc::clone(&call.app), order).await?;
+        let posted = post::post(relay, Arc::clone(&call.app), order).await?;
+        answer["codebutler"] = json!({"ts": posted["ts"]});
     }
-    Ok(json!({"files": shown}))
+    Ok(answer)
 }

@@ -71,7 +71,7 @@ impl Kind {
         match kind {
             DecisionKind::Plan => Self::Plan,
             DecisionKind::Command => Self::Command,
-            DecisionKind::Learning | DecisionKind::Maps => Self::Learning,
+            DecisionKind::Learning | DecisionKind::Maps | DecisionKind::Picture => Self::Learning,
             DecisionKind::Merge => Self::Merge,
             DecisionKind::Roadmap => Self::Roadmap,
             DecisionKind::Develop => Self::Run,
@@ -183,6 +183,7 @@ fn of_card(db: &Db, card: &DecisionView) -> Result<Option<Need>, Trouble> {
         DecisionKind::Merge => "The change is ready to merge",
         DecisionKind::Roadmap => "A change of the roadmap is waiting for approval",
         DecisionKind::Develop => "A run over the roadmap is waiting to be started",
+        DecisionKind::Picture => "A picture is waiting to be accepted",
         DecisionKind::Cap => "The budget is used up",
     };
     Ok(Some(Need {

@@ -4,7 +4,7 @@
 use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use serde_json::{Value, json};
 
-use super::{Call, args::Args};
+use super::{Call, args::Args, chat};
 use crate::{
     error::{Refusal, Trouble, refuse},
     hub::app::App,
@@ -49,6 +49,7 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
     let mut text = call.args.text("initial_comment").unwrap_or_default();
     gate::clean_text(&call.app.redactor, &mut text);
     let (username, icon_emoji) = (call.args.text("username"), call.args.text("icon_emoji"));
+    let metadata = chat::own_metadata(&call)?;
     let base = format!("http://{}", call.host());
     let (agent, epoch, rules) = (call.agent.clone(), call.epoch, call.app.rules.clone());
     call.app
@@ -61,6 +62,7 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
                     files::settle(tx.db(), &agent.repo, id, title.as_deref(), channel.as_ref())?;
                 shown.push(files::shown(&file, &base));
             }
+            let mut answer = json!({"files": shown});
             if let Some(channel) = channel {
                 let post = AgentPost {
                     channel,
@@ -69,17 +71,18 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
                     text,
                     blocks: None,
                     attachments: None,
-                    files: shown.clone(),
+                    files: shown,
                     attached: None,
                     username,
                     icon_emoji,
                     icon_url: None,
-                    metadata: None,
+                    metadata,
                     base: base.clone(),
                 };
-                outbox::post(tx, &agent, epoch, &post, &rules)?;
+                let posted = outbox::post(tx, &agent, epoch, &post, &rules)?;
+                answer["codebutler"] = json!({"ts": posted["ts"]});
             }
-            Ok(json!({"files": shown}))
+            Ok(answer)
         })
         .await
 }

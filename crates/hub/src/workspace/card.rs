@@ -254,11 +254,12 @@ const fn style(kind: DecisionKind, choice: Choice) -> Option<&'static str> {
             _,
             Choice::Modify
             | Choice::Each
+            | Choice::Change
             | Choice::Hold
             | Choice::StartMerging
             | Choice::StartStacked,
         ) => None,
-        (_, Choice::Reject | Choice::Close | Choice::Stop) => Some("danger"),
+        (_, Choice::Reject | Choice::Discard | Choice::Close | Choice::Stop) => Some("danger"),
         (_, Choice::Approve | Choice::Accept | Choice::Merge | Choice::Start | Choice::Raise) => {
             Some("primary")
         }

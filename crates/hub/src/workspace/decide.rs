@@ -345,7 +345,10 @@ impl Thumb {
             (Thumb::Up, DecisionKind::Plan | DecisionKind::Command | DecisionKind::Roadmap) => {
                 Some(Choice::Approve)
             }
-            (Thumb::Up, DecisionKind::Learning | DecisionKind::Maps) => Some(Choice::Accept),
+            (Thumb::Up, DecisionKind::Learning | DecisionKind::Maps | DecisionKind::Picture) => {
+                Some(Choice::Accept)
+            }
+            (Thumb::Down, DecisionKind::Picture) => Some(Choice::Discard),
             (
                 Thumb::Down,
                 DecisionKind::Plan

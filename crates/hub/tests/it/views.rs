@@ -142,6 +142,8 @@ async fn the_board_follows_the_work() {
         receipt: None,
         round: 1,
         task: None,
+        pictures: vec![],
+        look: false,
     };
     hand_over(&world, &root, Role::Coder, &ready).await;
     assert_eq!(phase(&world).await, "review");

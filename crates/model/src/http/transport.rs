@@ -13,12 +13,21 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Builds the client of an endpoint.
 pub(crate) fn build(config: &ClientConfig) -> Result<reqwest::Client, ModelError> {
+    with_headers(config, headers(config)?)
+}
+
+/// The same without key and headers, for an address that an answer points to.
+pub(crate) fn bare(config: &ClientConfig) -> Result<reqwest::Client, ModelError> {
+    with_headers(config, HeaderMap::new())
+}
+
+fn with_headers(config: &ClientConfig, headers: HeaderMap) -> Result<reqwest::Client, ModelError> {
     let endpoint = &config.endpoint;
     endpoint.check()?;
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls(config)?)
         .user_agent(concat!("codebutler/", env!("CARGO_PKG_VERSION")))
-        .default_headers(headers(config)?)
+        .default_headers(headers)
         // A redirect would carry the conversation, and perhaps the key, elsewhere.
         .redirect(redirect::Policy::none())
         // Retries are ours: a repeat that we do not see is paid twice.

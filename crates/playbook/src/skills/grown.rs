@@ -197,6 +197,7 @@ mod tests {
                 estimate: None,
                 cap: None,
                 model: None,
+                design: None,
             },
         }
     }

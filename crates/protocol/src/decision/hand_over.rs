@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BranchName, CommitSha, MapChange, PrNumber, PullEvent, Receipt, RequestId, ReviewPlan, Role,
-    Sha256Hex, Usd, Verdict,
+    BranchName, CommitSha, Design, Finding, MapChange, MessageTs, PrNumber, PullEvent, Receipt,
+    RequestId, ReviewPlan, Role, Sha256Hex, Usd, Verdict,
 };
 
 /// A typed hand-over.
@@ -16,10 +16,7 @@ pub enum HandOver {
     /// An approved plan for the Coder.
     Task(Box<Task>),
     /// The Artist's design, which becomes part of the plan.
-    Design {
-        /// Layout, interaction, responsive behaviour, assets.
-        text: String,
-    },
+    Design(Box<Design>),
     /// One role asks another.
     Question {
         /// Whom.
@@ -51,6 +48,21 @@ pub enum HandOver {
         /// What was asked for and approved, to judge the change by.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<Box<Task>>,
+        /// How it looks, before and after, as the runtime took it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pictures: Vec<Picture>,
+        /// Whether the Artist looks at them before the Reviewer reads the change.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        look: bool,
+    },
+    /// What the Artist saw in the pictures and wants changed before the review.
+    Look {
+        /// In a few words.
+        summary: String,
+        /// One each, numbered.
+        findings: Vec<Finding>,
+        /// The pull request.
+        pr: PrNumber,
     },
     /// A merge did not go through: the Coder settles it in its worktree.
     Conflict {
@@ -126,6 +138,17 @@ pub enum HandOver {
     },
 }
 
+/// A picture that stands in the thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Picture {
+    /// The file's id in the workspace.
+    pub id: String,
+    /// Its file name.
+    pub name: String,
+    /// The message that shows it.
+    pub message: MessageTs,
+}
+
 /// What a release did not say is taken for text from outside.
 const fn yes() -> bool {
     true
@@ -145,6 +168,8 @@ pub enum HandOverKind {
     Answer,
     /// [`HandOver::ReadyForReview`].
     ReadyForReview,
+    /// [`HandOver::Look`].
+    Look,
     /// [`HandOver::Conflict`].
     Conflict,
     /// [`HandOver::FromForge`].
@@ -171,10 +196,11 @@ impl HandOver {
     pub const fn kind(&self) -> HandOverKind {
         match self {
             HandOver::Task(_) => HandOverKind::Task,
-            HandOver::Design { .. } => HandOverKind::Design,
+            HandOver::Design(_) => HandOverKind::Design,
             HandOver::Question { .. } => HandOverKind::Question,
             HandOver::Answer { .. } => HandOverKind::Answer,
             HandOver::ReadyForReview { .. } => HandOverKind::ReadyForReview,
+            HandOver::Look { .. } => HandOverKind::Look,
             HandOver::Conflict { .. } => HandOverKind::Conflict,
             HandOver::FromForge { .. } => HandOverKind::FromForge,
             HandOver::ReviewPlan(_) => HandOverKind::ReviewPlan,
@@ -192,11 +218,13 @@ impl HandOver {
     #[must_use]
     pub const fn to(&self) -> Option<Role> {
         match self {
-            HandOver::Task(_) | HandOver::Conflict { .. } | HandOver::FromForge { .. } => {
-                Some(Role::Coder)
-            }
-            HandOver::Design { .. } => Some(Role::Pm),
+            HandOver::Task(_)
+            | HandOver::Conflict { .. }
+            | HandOver::FromForge { .. }
+            | HandOver::Look { .. } => Some(Role::Coder),
+            HandOver::Design(_) => Some(Role::Pm),
             HandOver::Question { to, .. } | HandOver::Answer { to, .. } => Some(*to),
+            HandOver::ReadyForReview { look: true, .. } => Some(Role::Artist),
             HandOver::ReadyForReview { .. } => Some(Role::Reviewer),
             HandOver::Verdict { verdict, .. } if verdict.approved || verdict.last => {
                 Some(Role::Lead)
@@ -218,9 +246,6 @@ pub struct Task {
     pub request: String,
     /// What was approved.
     pub plan: Plan,
-    /// The Artist's design, when there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub design: Option<String>,
     /// The branch to work on.
     pub branch: BranchName,
     /// The card on which a person approved exactly this plan. The Coder's
@@ -256,6 +281,9 @@ pub struct Plan {
     /// Who builds it, where a person said so on the card: a name of the pool, or a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How it looks and behaves, where people see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<Box<Design>>,
 }
 
 impl Plan {

@@ -106,6 +106,7 @@ impl DecisionKind {
             | Self::Command
             | Self::Learning
             | Self::Maps
+            | Self::Picture
             | Self::Roadmap
             | Self::Cap => Right::Approve,
         }

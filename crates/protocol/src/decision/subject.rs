@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     BudgetRefusal, ChannelId, CommitSha, Confidence, DecisionKind, DevelopSubject, MapsSubject,
-    MessageTs, Plan, PrNumber, RoadmapSubject, Role, Sha256Hex, ThreadId, TreeHash,
+    MessageTs, PictureSubject, Plan, PrNumber, RoadmapSubject, Role, Sha256Hex, ThreadId, TreeHash,
 };
 
 /// Exactly what would happen.
@@ -28,6 +28,8 @@ pub enum Subject {
     Develop(Box<DevelopSubject>),
     /// These project maps are kept.
     Maps(Box<MapsSubject>),
+    /// This picture is kept.
+    Picture(Box<PictureSubject>),
     /// This budget holds more.
     Cap(BudgetRefusal),
 }
@@ -44,6 +46,7 @@ impl Subject {
             Subject::Roadmap(_) => DecisionKind::Roadmap,
             Subject::Develop(_) => DecisionKind::Develop,
             Subject::Maps(_) => DecisionKind::Maps,
+            Subject::Picture(_) => DecisionKind::Picture,
             Subject::Cap(_) => DecisionKind::Cap,
         }
     }
@@ -65,6 +68,7 @@ impl Subject {
             Subject::Roadmap(change) => hash(change),
             Subject::Develop(run) => hash(run),
             Subject::Maps(maps) => hash(maps),
+            Subject::Picture(picture) => hash(picture),
             Subject::Cap(refusal) => hash(refusal),
         }
     }

@@ -68,7 +68,7 @@ impl Executor {
             Err(refusal) => return Judgement::Refuse(refusal),
         };
         let scripts = || match call.name.as_str() {
-            "Bash" => scripts::bound_to(&call, c.root),
+            "Bash" | "Screenshot" => scripts::bound_to(&call, c.root),
             _ => Vec::new(),
         };
         butler_policy::judge(&call, tool.tier_of(&call.arguments), scripts, c)
@@ -209,7 +209,7 @@ impl Executor {
 }
 
 /// Tools that can delete or overwrite files of the worktree.
-const CHANGING: [&str; 4] = ["Bash", "Write", "Edit", "RunChecks"];
+const CHANGING: [&str; 5] = ["Bash", "Write", "Edit", "RunChecks", "Screenshot"];
 
 /// Saves the files before a call that may lose some; under which number they are.
 /// What cannot be saved is not put at risk.
@@ -228,7 +228,7 @@ async fn save_first(
     if permit.tier() == Tier::Read || !CHANGING.contains(&call.name.as_str()) {
         return Ok(None);
     }
-    let about = ["command", "path", "file_path"];
+    let about = ["command", "serve", "path", "file_path"];
     let about = about.iter().find_map(|name| call.arguments[*name].as_str());
     let about: String = about.unwrap_or_default().chars().take(80).collect();
     let why = format!("before {} {}", call.name, about.replace('\n', " "));

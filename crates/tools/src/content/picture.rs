@@ -37,6 +37,12 @@ impl Picture {
     }
 }
 
+/// As what a whole picture is sent, when these bytes are one that can be shown.
+#[must_use]
+pub fn picture_type(bytes: &[u8]) -> Option<&'static str> {
+    Some(look(bytes)?.ok()?.media_type)
+}
+
 /// Looks at the bytes of a file. Nothing when it is no picture of a known kind;
 /// the reason when it is one that cannot be shown.
 pub(crate) fn look(bytes: &[u8]) -> Option<Result<Picture, String>> {

@@ -7,6 +7,7 @@
 mod beneath;
 mod error;
 mod guard;
+mod outgoing;
 mod path;
 mod replace;
 

@@ -86,13 +86,9 @@ fn content(found: &Found<'_>) -> String {
     }
 }
 
-/// The files named by a Bash call, with the hashes of their content.
+/// The files named by the command of a call, with the hashes of their content.
 fn named_in(call: &ToolCall, root: &str) -> Vec<(String, Sha256Hex)> {
-    let Some(command) = call
-        .arguments
-        .get("command")
-        .and_then(|value| value.as_str())
-    else {
+    let Some(command) = butler_policy::command_of(call) else {
         return Vec::new();
     };
     let Ok(place) = Workplace::open(Path::new(root), Vec::new(), Surroundings::default()) else {

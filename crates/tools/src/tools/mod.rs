@@ -13,6 +13,7 @@ mod grep;
 mod mismatch;
 mod read;
 mod run_checks;
+mod screenshot;
 mod web_fetch;
 mod web_search;
 mod write;
@@ -27,6 +28,7 @@ pub use glob::Glob;
 pub use grep::Grep;
 pub use read::Read;
 pub use run_checks::RunChecks;
+pub use screenshot::Screenshot;
 pub use web_fetch::WebFetch;
 pub(crate) use web_fetch::leaks;
 pub(crate) use web_search::WebSearch;
@@ -90,6 +92,7 @@ pub(crate) fn native() -> Vec<Box<dyn Tool>> {
         Box::new(Edit),
         Box::new(Bash),
         Box::new(RunChecks),
+        Box::new(Screenshot),
         Box::new(Checklist),
         Box::new(GitStatus),
         Box::new(GitLog),
@@ -134,6 +137,20 @@ fn reading_place(
             Ok(Arc::new(attached))
         }
     }
+}
+
+/// Opens a file that is only read, within the limits of a role.
+pub(crate) fn reading(
+    context: &ToolContext,
+    scope: Option<Scope>,
+    path: &str,
+) -> Result<crate::Opened, PlaceError> {
+    let place = reading_place(context, scope, Some(path))?;
+    let inside = place.locate(path)?;
+    in_scope(scope, &inside)?;
+    let opened = place.open_file(&inside)?;
+    in_scope(scope, &opened.real)?;
+    Ok(opened)
 }
 
 /// Finds a path and checks it against the limits of the permit.

@@ -8,7 +8,7 @@ use butler_protocol::ToolOutcome;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{blocking, failed, in_scope, locate, reading_place};
+use super::{blocking, failed, reading};
 use crate::{
     PlaceError, Tool, ToolContext,
     content::{clip, notebook, pdf, picture, text},
@@ -49,23 +49,10 @@ impl Tool for Read {
 impl Read {
     async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
         let (scope, room) = (permit.scope(), context.room());
-        let found = reading_place(context, scope, Some(&input.path)).and_then(|place| {
-            let path = locate(permit, &place, &input.path)?;
-            Ok((place, path))
-        });
-        let (place, path) = match found {
-            Ok(found) => found,
-            Err(error) => return failed(&error),
-        };
-        blocking(move || {
-            let opened = place.open_file(&path).and_then(|opened| {
-                in_scope(scope, &opened.real)?;
-                Ok(opened)
-            });
-            match opened {
-                Ok(opened) => show(opened, &input, room).unwrap_or_else(|e| failed(&e)),
-                Err(error) => failed(&error),
-            }
+        let context = context.clone();
+        blocking(move || match reading(&context, scope, &input.path) {
+            Ok(opened) => show(opened, &input, room).unwrap_or_else(|e| failed(&e)),
+            Err(error) => failed(&error),
         })
         .await
     }

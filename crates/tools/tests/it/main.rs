@@ -14,6 +14,7 @@ mod nested;
 mod outside;
 mod readiness;
 mod reading;
+mod screenshots;
 mod searching;
 mod specs;
 mod web;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use butler_protocol::{EventId, HandOver, MessageTs, Record, Sha256Hex, Speaker, fault};
 use butler_turn::{Event, Heard};
 
-use super::{Worker, attached, joining, models};
+use super::{Worker, attached, joining, memory, models};
 use crate::{
     AgentError,
     listen::{
@@ -42,6 +42,7 @@ impl Worker {
                 };
                 let (mut all, mut attached) = self.context(heard.ts.as_ref(), cards).await?;
                 attached.extend(files);
+                attached.extend(attached::of_hand_over(hand_over.as_deref()));
                 let context = &self.edge.context;
                 all.extend(attached::told(context, heard.ts.as_ref(), &attached).await?);
                 all.extend(models::closed_note(&self.edge.context, &heard).await?);
@@ -52,6 +53,7 @@ impl Worker {
                 all.extend(
                     joining::change(&self.edge.context, hand_over.as_deref(), &self.work).await,
                 );
+                all.extend(memory::seen_before(&self.edge.context, &heard, &self.work).await);
                 all.extend(models::outside_note(&heard, hand_over.as_deref()));
                 all.extend(issue::brought(&self.edge.context, &heard, &self.work).await);
                 self.void_offers(&heard);

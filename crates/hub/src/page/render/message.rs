@@ -183,8 +183,8 @@ const fn look_of(choice: Choice) -> (&'static str, &'static str) {
         | Choice::StartMerging
         | Choice::StartStacked
         | Choice::Raise => ("yes", "✓"),
-        Choice::Modify | Choice::Each | Choice::Hold => ("later", "…"),
-        Choice::Reject | Choice::Close | Choice::Stop => ("no", "✕"),
+        Choice::Modify | Choice::Each | Choice::Change | Choice::Hold => ("later", "…"),
+        Choice::Reject | Choice::Discard | Choice::Close | Choice::Stop => ("no", "✕"),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Plans, verdicts and retrospectives as cards.
 
-use butler_protocol::{Plan, PlannedTest, Retrospective, ReviewPlan, Risk, Severity, Verdict};
+use butler_protocol::{
+    Design, Finding, Plan, PlannedTest, Retrospective, ReviewPlan, Risk, Severity, Verdict,
+};
 use maud::{Markup, html};
 
 use crate::page::render::{blocks, text::Names};
@@ -19,6 +21,7 @@ pub(crate) fn card(plan: &Plan) -> Markup {
                 @if let Some((low, high)) = &plan.estimate { "estimate " (low.to(*high)) " " }
                 @if let Some(cap) = &plan.cap { "at most " (cap) }
             }
+            @if let Some(design) = &plan.design { (self::design(design)) }
         }
     }
 }
@@ -34,15 +37,46 @@ pub(crate) fn verdict(verdict: &Verdict) -> Markup {
                 " round " (verdict.round)
             }
             div { (blocks::markdown(&verdict.summary, &Names::default())) }
-            @if !verdict.findings.is_empty() {
-                ul { @for finding in &verdict.findings {
-                    li { strong { (finding.id) } " " span.soft { (severity(finding.severity)) } " " code { (finding.place) }
-                        " " (finding.evidence) " → " (finding.fix) }
-                } }
-            }
+            (found(&verdict.findings))
             (matrix(&verdict.risks))
             (points("Invariants", &verdict.invariants))
             (tests(&verdict.tests))
+        }
+    }
+}
+
+fn found(findings: &[Finding]) -> Markup {
+    html! {
+        @if !findings.is_empty() {
+            ul { @for finding in findings {
+                li { strong { (finding.id) } " " span.soft { (severity(finding.severity)) } " " code { (finding.place) }
+                    " " (finding.evidence) " → " (finding.fix) }
+            } }
+        }
+    }
+}
+
+/// What the Artist saw in the pictures.
+pub(crate) fn look(summary: &str, findings: &[Finding]) -> Markup {
+    html! {
+        section.sheet {
+            div { (blocks::markdown(summary, &Names::default())) }
+            (found(findings))
+        }
+    }
+}
+
+/// How it looks and behaves.
+pub(crate) fn design(design: &Design) -> Markup {
+    html! {
+        section.sheet {
+            @for (name, text) in design.texts() {
+                @if !text.trim().is_empty() {
+                    p { strong { (name) } }
+                    div { (blocks::markdown(text, &Names::default())) }
+                }
+            }
+            @for (name, items) in design.lists() { (points(name, items)) }
         }
     }
 }

@@ -151,6 +151,7 @@ fn decisions(all: &[DecisionView]) -> Markup {
         DecisionKind::Roadmap => "Roadmap",
         DecisionKind::Develop => "Run",
         DecisionKind::Maps => "Project maps",
+        DecisionKind::Picture => "Picture",
         DecisionKind::Cap => "Budget",
     };
     html! {

@@ -367,8 +367,11 @@ pub(crate) fn checks(receipt: &Receipt) -> Markup {
 fn hand_over(id: &str, body: &HandOver, names: &Names) -> Markup {
     match body {
         HandOver::Task(task) => plan::card(&task.plan),
-        HandOver::Design { text }
-        | HandOver::Question { text, .. }
+        HandOver::Design(design) => plan::design(design),
+        HandOver::Look {
+            summary, findings, ..
+        } => plan::look(summary, findings),
+        HandOver::Question { text, .. }
         | HandOver::Answer { text, .. }
         | HandOver::MapWanted { text, .. }
         | HandOver::Research { question: text, .. }

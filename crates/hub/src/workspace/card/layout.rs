@@ -3,9 +3,9 @@
 //! does not compile.
 
 use butler_protocol::{
-    BudgetRefusal, Call, Change, DevelopItem, DevelopSubject, Fate, MapChange, MapsSubject,
-    MergeSubject, Plan, PlanStep, Proposal, RoadmapChange, RoadmapItem, RoadmapSubject, Subject,
-    Usd,
+    BudgetRefusal, Call, Change, Design, DevelopItem, DevelopSubject, Fate, MapChange, MapsSubject,
+    MergeSubject, PictureSubject, Plan, PlanStep, Proposal, RoadmapChange, RoadmapItem,
+    RoadmapSubject, Subject, Usd,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -27,6 +27,7 @@ pub(super) fn title(subject: &Subject) -> &'static str {
         Subject::Roadmap(_) => "Change the roadmap?",
         Subject::Develop(_) => "Build the roadmap?",
         Subject::Maps(_) => "Keep these project maps?",
+        Subject::Picture(_) => "Keep this picture?",
         Subject::Cap(_) => "Out of money",
     }
 }
@@ -41,6 +42,7 @@ pub(super) fn name(subject: &Subject) -> Option<&str> {
         | Subject::Roadmap(_)
         | Subject::Develop(_)
         | Subject::Maps(_)
+        | Subject::Picture(_)
         | Subject::Cap(_) => None,
     }
 }
@@ -56,6 +58,7 @@ pub(super) fn parts(subject: &Subject, words: Words) -> Vec<Part> {
         Subject::Roadmap(change) => of_roadmap(change, words),
         Subject::Develop(run) => of_run(run, words),
         Subject::Maps(maps) => of_maps(maps),
+        Subject::Picture(picture) => of_picture(picture),
         Subject::Cap(refusal) => of_cap(refusal),
     };
     parts.retain(|part| !part.is_empty_list());
@@ -77,6 +80,7 @@ fn of_plan(plan: &Plan, words: Words) -> Vec<Part> {
         estimate,
         cap,
         model,
+        design,
     } = plan;
     let steps = steps
         .iter()
@@ -103,7 +107,38 @@ fn of_plan(plan: &Plan, words: Words) -> Vec<Part> {
     }));
     parts.extend(cap.map(|cap| Part::row("May cost at most", &dollars(cap))));
     parts.extend(model.as_deref().map(|model| Part::row("Built by", model)));
+    parts.extend(design.iter().flat_map(|design| of_design(design)));
     parts
+}
+
+fn of_design(design: &Design) -> Vec<Part> {
+    let texts = design.texts().into_iter();
+    let texts = texts.filter(|(_, text)| !text.trim().is_empty());
+    let mut parts: Vec<Part> = texts.map(|(name, text)| Part::prose(name, text)).collect();
+    let lists = design.lists().into_iter();
+    parts.extend(lists.map(|(name, items)| list(name, items)));
+    parts
+}
+
+fn of_picture(picture: &PictureSubject) -> Vec<Part> {
+    let PictureSubject {
+        name: _,
+        prompt,
+        made_from,
+        model,
+        cost,
+        file,
+        sha256,
+    } = picture;
+    vec![
+        Part::row("Kept as", &picture.path()),
+        Part::prose("Asked for", prompt),
+        list("Made from", made_from),
+        Part::row("Made by", model),
+        Part::row("It cost", &dollars(*cost)),
+        Part::row("Picture in this thread", file),
+        Part::row("Its hash", sha256.as_str()),
+    ]
 }
 
 fn of_call(call: &Call, words: Words) -> Vec<Part> {

@@ -147,6 +147,7 @@ const fn wish(kind: DecisionKind) -> &'static str {
         DecisionKind::Maps => "keep or drop the project maps",
         DecisionKind::Develop => "start the roadmap",
         DecisionKind::Merge => "merge, hold or close the pull request",
+        DecisionKind::Picture => "keep or discard a picture",
         DecisionKind::Cap => "raise the budget or stop",
     }
 }
