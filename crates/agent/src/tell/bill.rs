@@ -1,7 +1,7 @@
 //! What a thread cost, from the logs of its roles: by role and model, with the
 //! share that went into coordination. Pure.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write};
 
 use butler_protocol::{Role, Usd, count_of};
 use butler_turn::{Friction, Share, Spent, SpentOn};
@@ -91,18 +91,43 @@ impl Bill {
                 )
             })
             .collect();
+        lines.extend(self.summary());
+        lines
+    }
+
+    /// The same shares as a table in Markdown.
+    pub(crate) fn table(&self) -> String {
+        let mut text =
+            "| Who | Model | Calls | Tokens in | out | Cost |\n|---|---|---|---|---|---|"
+                .to_owned();
+        for ((role, model), share) in &self.shares {
+            let _ = write!(
+                text,
+                "\n| {} | {model} | {} | {} | {} | {} |",
+                role.title(),
+                share.calls,
+                share.usage.input,
+                share.usage.output,
+                share.cost.or_unknown()
+            );
+        }
+        text
+    }
+
+    /// The total, and where it went.
+    pub(crate) fn summary(&self) -> Vec<String> {
         let coordination = match self.total() {
             Usd::ZERO => String::new(),
             _ => format!(", of it {} % coordination", self.coordination_percent()),
         };
-        lines.push(format!(
+        let total = format!(
             "total {}{coordination}; {}, {} between roles",
             self.total().or_unknown(),
             count_of(self.tools, "tool call"),
             count_of(self.exchanges, "message")
-        ));
-        lines.extend(self.where_it_went());
-        lines
+        );
+        let went = self.where_it_went();
+        [total].into_iter().chain(went).collect()
     }
 
     /// The calls that a better prompt, tool or gate would have spared, if there are any.

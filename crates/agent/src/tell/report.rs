@@ -27,9 +27,11 @@ pub(crate) fn render(
         };
         let _ = write!(text, ", {word} the estimate of {}", low.to(high));
     }
-    text.push('\n');
-    let _ = write!(text, "\n- {}", participants(logs));
-    for line in bill.lines() {
+    if !bill.shares.is_empty() {
+        let _ = write!(text, "\n\n{}", bill.table());
+    }
+    let _ = write!(text, "\n\n- {}", participants(logs));
+    for line in bill.summary() {
         let _ = write!(text, "\n- {line}");
     }
     let _ = write!(text, "\n- {}", friction(&bill, rounds));
@@ -176,6 +178,7 @@ mod tests {
         ];
         let text = render(&logs, None, 2, &["Tests first (coder.md)".to_owned()]);
         for part in [
+            "\n| Coder | m | 1 | 100 | 10 | $0.05 |\n",
             "- took part: ana, PM, Coder\n",
             "1 message between roles",
             "- 2 review rounds, 1 loop, 2 escalations, 1 cap\n",

@@ -73,6 +73,20 @@ async fn the_coder_builds_the_plan_as_a_person_changed_it_on_the_card() {
     assert!(!log.contains("As the model planned it"), "{log}");
     assert!(!log.contains("refused"), "the gate is open: {log}");
     assert!(log.contains("\"model\":\"second/coder\""), "{log}");
+    // The card says nothing any more of who would have built it, and for how much.
+    let thread = team.thread(&root).await.unwrap();
+    let card = thread["messages"].as_array().unwrap().iter();
+    let card = card
+        .map(|one| one["blocks"].to_string())
+        .find(|one| one.contains("Write a note first"));
+    let card = card.expect("the changed plan stands on its card");
+    assert!(
+        card.contains("second/coder") && card.contains("$2.50"),
+        "{card}"
+    );
+    for stale in ["rehearsal/coder", "The thread may cost at most"] {
+        assert!(!card.contains(stale), "{stale}: {card}");
+    }
     // The PM's model knows what was made of its plan.
     team.reply(&root, "@codebutler.pm what is being built?")
         .await;

@@ -40,6 +40,15 @@ try {
   await keys.press("Control+k");
   await keys.press("Escape");
   expect(!(await page.locator("dialog.palette[open]").isVisible()), "Esc closes it");
+  // In every view the same keys go through what is there and open it.
+  for (const [path, thing] of [["needs", ".needs li"], ["board", ".ticket"]]) {
+    await page.goto(home + path);
+    await page.waitForSelector("html[data-ready]");
+    await keys.press("j");
+    expect(await page.locator(thing).first().evaluate((one) => one === document.activeElement), `j is at the first of ${path}`);
+    await keys.press("Enter");
+    await page.waitForURL(new RegExp(`/c/${CHANNEL}/${ROOT}`));
+  }
   expect(faults.length === 0, `a quiet page, but: ${faults.join("; ")}`);
   console.log("ok");
 } finally {

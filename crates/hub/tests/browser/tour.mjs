@@ -57,6 +57,8 @@ export const tour = async (page, views) => {
       if (await page.locator(".side").count()) await frame(page, name, width);
       for (const colorScheme of process.env.PICTURES ? ["light", "dark"] : []) {
         await page.emulateMedia({ colorScheme });
+        // What the view is about, not what stands above it.
+        if (address.includes("/changes?")) await page.locator(".surface").evaluate((one) => one.scrollIntoView());
         await picture(page, `${name}-${width}-${colorScheme}`);
       }
     }

@@ -381,25 +381,43 @@ async fn buttons_are_shown_to_who_may_press_them() {
     }
 }
 
+/// A change in its second round, with a card that asks for its merge.
+async fn asks_for_merge(world: &World) -> MessageTs {
+    let root = opened(world).await;
+    let lead = world.control(Role::Lead);
+    let round = round(world, &root, "b", &second());
+    lead.pull(&round).await.unwrap();
+    let mut post = world.post("", Some(&root), "merge");
+    let merge = subject(DecisionKind::Merge, "Merge it");
+    card(&lead, &mut post, "merge1", &merge).await;
+    world.web(Role::Lead).post(&post).await.unwrap();
+    root
+}
+
+#[tokio::test]
+async fn everything_works_without_script() {
+    let Some(dir) = driver() else { return };
+    let world = World::start().await;
+    let root = asks_for_merge(&world).await;
+    let more = [
+        ("CHANNEL", world.channel().to_string()),
+        ("ROOT", root.to_string()),
+    ];
+    play(&dir, &world, "plain.mjs", "phone", &more).await;
+    let text = said(&world, &root).await.concat();
+    assert!(text.contains("Say it plainly."), "{text}");
+    let lead = world.control(Role::Lead);
+    let view = lead.decision(&RequestId::new("merge1")).await.unwrap();
+    assert!(view.decided.is_some());
+}
+
 #[tokio::test]
 async fn a_change_is_reviewed_by_clicks_at_both_sizes() {
     let Some(dir) = driver() else { return };
     for size in ["desktop", "phone"] {
         let world = World::start().await;
-        let root = opened(&world).await;
+        let root = asks_for_merge(&world).await;
         let lead = world.control(Role::Lead);
-        lead.pull(&round(&world, &root, "b", &second()))
-            .await
-            .unwrap();
-        let mut post = world.post("", Some(&root), "merge");
-        card(
-            &lead,
-            &mut post,
-            "merge1",
-            &subject(DecisionKind::Merge, "Merge it"),
-        )
-        .await;
-        world.web(Role::Lead).post(&post).await.unwrap();
         let more = [
             ("CHANNEL", world.channel().to_string()),
             ("ROOT", root.to_string()),

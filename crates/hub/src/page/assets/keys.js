@@ -20,8 +20,9 @@ const step = (by) => {
 // The thread of a message, or where the line or card leads; a fold opens and closes.
 const openThing = () => {
   const thing = document.activeElement?.closest(THINGS);
-  const link = thing?.closest(".entry") ? thing.closest(".entry").querySelector(".open a") : thing?.querySelector("summary, a[href]");
-  if (!thing?.closest(".messages") || thing.closest(".entry")) link?.click();
+  const entry = thing?.closest(".entry");
+  if (entry) entry.querySelector(".open a")?.click();
+  else if (!thing?.matches(".message")) thing?.querySelector("summary, a[href]")?.click();
 };
 
 const actions = {

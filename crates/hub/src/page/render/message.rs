@@ -65,8 +65,10 @@ pub(crate) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
         },
         None => "waiting",
     });
+    // What a command destroys is gone.
+    let grave = asked.is_some_and(|view| view.asked.kind == DecisionKind::Command);
     html! {
-        article.message.card[asked.is_some()].ephemeral[ephemeral].(state)
+        article.message.card[asked.is_some()].grave[grave].ephemeral[ephemeral].(state)
             #{ "m" (ts) } tabindex="-1" aria-label={ (author(message, scene.names)) ", " (clock(&ts)) }
         {
             (avatar(message, role, scene.names))

@@ -68,7 +68,9 @@ fn agent(agent: &AgentView) -> Markup {
                 dl.known {
                     (fact("Today", &html! { (agent.spent_today) }))
                     (fact("Queue", &html! { (member.queue) }))
-                    (fact("Version", &html! { @if known.facts.version.is_empty() { "—" } @else { (known.facts.version) } }))
+                    // Without the commit that it was built from, which the hover has.
+                    @let short = known.facts.version.split_whitespace().next().unwrap_or("—");
+                    (fact("Version", &html! { span title=(known.facts.version) { (short) } }))
                     (fact("Connected", &html! {
                         @match member.connected_ms {
                             Some(at) => { (message::time_ms(at)) }

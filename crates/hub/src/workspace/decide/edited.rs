@@ -26,6 +26,10 @@ use crate::{
 const MOST: usize = 60;
 const LONGEST: usize = 2_000;
 
+/// Remarks of the agent that a change can make untrue.
+const BUILT_BY: &str = "Built by";
+const MAY_COST: &str = "The thread may cost at most";
+
 /// What a person wants otherwise. Every list is whole.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct PlanEdit {
@@ -170,6 +174,13 @@ fn put_in_place(
 ) -> Result<(), Trouble> {
     let kept = serde_json::to_string(&plan)?;
     let mut remarks = body.remarks;
+    // What the agent said of model and money was about the plan before.
+    if let Subject::Plan(before) = &body.subject {
+        let built = (&before.model, before.complexity) != (&plan.model, plan.complexity);
+        let capped = before.cap != plan.cap;
+        let stale = |label: &str| built && label == BUILT_BY || capped && label == MAY_COST;
+        remarks.retain(|remark| !stale(&remark.label));
+    }
     remarks.push(Remark::runtime("Changed by", &person.name));
     let body = CardBody {
         subject: Subject::Plan(Box::new(plan)),
