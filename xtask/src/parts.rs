@@ -88,6 +88,15 @@ pub(crate) const PARTS: &[Part] = &[
         ],
     },
     Part {
+        name: "PostgreSQL",
+        needed_by: &["crates/hub/tests/it/postgres.rs"],
+        found: &["sh", "-c", "ls /usr/lib/postgresql/*/bin/initdb"],
+        install: &[
+            &["apt-get", "update", "--quiet"],
+            &["apt-get", "install", "--yes", "--quiet", "postgresql"],
+        ],
+    },
+    Part {
         name: "pnpm",
         needed_by: &["crates/codebutler/tests/it/ecosystems.rs"],
         found: &["pnpm", "--version"],

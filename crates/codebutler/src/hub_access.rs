@@ -57,7 +57,7 @@ pub(crate) fn repo_channel(settings: &Settings) -> Result<RepoChannel, CliError>
 /// has only that one's limits.
 pub(crate) fn tell_caps(settings: &Settings) -> Result<(), CliError> {
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
-    Tokens::open(&wiring::hub_folder(settings))
+    Tokens::open(wiring::hub_store(settings))
         .and_then(|mut tokens| tokens.set_caps(&repo, &wiring::caps(settings)))
         .map_err(CliError::internal)
 }
@@ -66,7 +66,7 @@ pub(crate) fn tell_caps(settings: &Settings) -> Result<(), CliError> {
 /// first: while it does, this waits.
 pub(crate) fn repo_tokens(settings: &Settings) -> Result<RepoTokens, CliError> {
     let folder = wiring::hub_folder(settings);
-    let mut tokens = Tokens::open(&folder).map_err(CliError::internal)?;
+    let mut tokens = Tokens::open(wiring::hub_store(settings)).map_err(CliError::internal)?;
     let wanted = repo_channel(settings)?;
     if relays(settings) {
         tokens

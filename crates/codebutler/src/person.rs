@@ -43,7 +43,7 @@ impl Person {
     /// The person called `you`, in the repo's channel.
     pub(crate) fn join(settings: &Settings, url: &str) -> Result<Self, CliError> {
         let repo = hub_access::repo_tokens(settings)?;
-        let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
+        let mut tokens = Tokens::open(wiring::hub_store(settings)).map_err(CliError::internal)?;
         let person = tokens.ensure_person("you").map_err(CliError::internal)?;
         Ok(Self {
             client: hub_access::client()?,

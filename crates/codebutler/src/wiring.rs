@@ -15,7 +15,7 @@ use std::{
 
 use butler_agent::AgentConfig;
 use butler_config::{EndpointKind as Kind, ForgeIs, Machine, Settings};
-use butler_hub::{Caps, HubConfig, Pace, RelayConfig};
+use butler_hub::{Caps, HubConfig, Pace, RelayConfig, StorePlace};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Redactor};
 use butler_protocol::{Price, Role, Secret, Usd};
@@ -45,6 +45,26 @@ pub(crate) fn hub_folder(settings: &Settings) -> PathBuf {
     settings.home.join(if slack { "hub-slack" } else { "hub" })
 }
 
+/// Where the hub's store is. In one database, too, the mirror of Slack and the built-in
+/// workspace are two.
+pub(crate) fn hub_store(settings: &Settings) -> StorePlace {
+    store_in(settings, settings.machine.hub.database.clone())
+}
+
+/// The same in another database.
+pub(crate) fn store_in(settings: &Settings, database: Option<Secret>) -> StorePlace {
+    let slack = hub_access::relays(settings);
+    let database = database.map(|address| match Url::parse(address.expose()) {
+        Ok(mut url) if slack && !url.query_pairs().any(|(name, _)| name == "schema") => {
+            let pair = ("schema", "codebutler_slack");
+            url.query_pairs_mut().append_pair(pair.0, pair.1);
+            Secret::new(url.as_str())
+        }
+        _ => address,
+    });
+    StorePlace::new(hub_folder(settings), database)
+}
+
 pub(crate) fn redactor(settings: &Settings) -> Result<Redactor, CliError> {
     Redactor::new(&settings.machine.secrets(), &custom_patterns(settings))
         .map_err(CliError::internal)
@@ -54,6 +74,7 @@ pub(crate) fn redactor(settings: &Settings) -> Result<Redactor, CliError> {
 pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     let listen = settings.machine.hub.listen;
     let mut config = HubConfig::new(listen, hub_folder(settings), redactor(settings)?);
+    config.database = hub_store(settings).database();
     config.caps = caps(settings);
     config.approvers = settings.machine.approvers.clone();
     config.people = settings.machine.people.clone();

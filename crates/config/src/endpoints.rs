@@ -86,6 +86,7 @@ impl Machine {
         secrets.extend(self.mcp.secrets());
         secrets.extend(self.search.api_key.clone());
         secrets.extend(self.hub.webhook.clone());
+        secrets.extend(self.hub.database.clone());
         secrets
     }
 }

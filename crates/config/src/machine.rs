@@ -184,6 +184,11 @@ pub struct HubAddress {
     /// it has the team look at the forge at once.
     #[schemars(with = "Option<String>", extend("x-secret" = true))]
     pub forge_secret: Option<Secret>,
+    /// A PostgreSQL database for the hub's store, `postgres://user:password@host/name`, in place of a
+    /// file: several hubs with the same address are one workspace. `schema=` behind a question mark
+    /// names the schema; `codebutler hub migrate` moves a workspace there.
+    #[schemars(with = "Option<String>", extend("x-secret" = true))]
+    pub database: Option<Secret>,
 }
 
 impl Default for HubAddress {
@@ -193,6 +198,7 @@ impl Default for HubAddress {
             public_url: None,
             webhook: None,
             forge_secret: None,
+            database: None,
         }
     }
 }

@@ -49,8 +49,11 @@ impl Default for Caps {
 /// Writes down what a repo may spend.
 pub(crate) fn set_caps(db: &Db, repo: &str, caps: &Caps) -> Result<(), Trouble> {
     let text = serde_json::to_string(caps).unwrap_or_default();
-    db.prepare_cached("INSERT OR REPLACE INTO caps (repo, caps) VALUES (?1, ?2)")?
-        .execute(params![repo, text])?;
+    db.prepare_cached(
+        "INSERT INTO caps (repo, caps) VALUES (?1, ?2)
+         ON CONFLICT (repo) DO UPDATE SET caps = excluded.caps",
+    )?
+    .execute(params![repo, text])?;
     Ok(())
 }
 
@@ -198,7 +201,8 @@ fn granted(db: &Db, thread: &ThreadId, amount: Usd, caps: &Caps) -> Result<Reser
 /// Refuses, and remembers the budget: it is the one a Raise is about.
 fn turn_down(db: &Db, thread: &ThreadId, budget: &Budget) -> Result<ReserveAnswer, Trouble> {
     db.prepare_cached(
-        "INSERT OR REPLACE INTO refusals (channel, root, budget, owner) VALUES (?1, ?2, ?3, ?4)",
+        "INSERT INTO refusals (channel, root, budget, owner) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (channel, root) DO UPDATE SET budget = excluded.budget, owner = excluded.owner",
     )?
     .execute(params![
         thread.channel.as_str(),
@@ -338,7 +342,7 @@ pub(crate) fn raise(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<(), Trou
     fault("hub.before-raise");
     db.execute(
         "INSERT INTO raises (budget, owner, extra) VALUES (?1, ?2, ?3)
-         ON CONFLICT (budget, owner) DO UPDATE SET extra = extra + excluded.extra",
+         ON CONFLICT (budget, owner) DO UPDATE SET extra = raises.extra + excluded.extra",
         params![budget, owner, extra.nanos()],
     )?;
     fault("hub.after-raise");

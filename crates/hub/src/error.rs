@@ -29,6 +29,15 @@ pub enum HubError {
         #[source]
         source: crate::store::sql::Error,
     },
+    /// The database cannot be used.
+    #[error("cannot use the database {server}")]
+    Database {
+        /// Which, without its password.
+        server: String,
+        /// Why.
+        #[source]
+        source: crate::store::sql::Error,
+    },
     /// A later build has written the store.
     #[error(
         "the store {} was written by a newer codebutler (version {found} of its tables, \
@@ -43,6 +52,19 @@ pub enum HubError {
         /// The newest that this build knows.
         known: u32,
     },
+    /// The workspace is in a database now.
+    #[error(
+        "the workspace of {} was moved into a database; `hub.database` must name it \
+         (the file is still there as hub.sqlite3.moved)",
+        .0.display()
+    )]
+    Moved(PathBuf),
+    /// There is nothing to move.
+    #[error("there is no workspace in {}", .0.display())]
+    NoWorkspace(PathBuf),
+    /// Somebody else's workspace would be lost.
+    #[error("the database {0} has a workspace already")]
+    Taken(String),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
@@ -80,7 +102,7 @@ pub enum Trouble {
     /// Not like this, and what exactly is wrong with it.
     #[error("{0}: {1}")]
     Explained(Refusal, String),
-    /// SQLite failed.
+    /// The engine under the store failed.
     #[error("store")]
     Store(#[from] crate::store::sql::Error),
     /// What the store holds cannot be read.

@@ -1,6 +1,8 @@
 //! Starting and stopping.
 
 pub(crate) mod app;
+mod ready;
+pub(crate) mod together;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,10 +15,7 @@ use std::{
 };
 
 use axum::{
-    Router,
-    extract::State,
-    http::StatusCode,
-    middleware,
+    Router, middleware,
     routing::{any, get, post},
 };
 use butler_policy::Redactor;
@@ -35,16 +34,16 @@ use crate::{
         live_log::{self, LiveLog},
         webhooks::{self, Webhooks},
     },
-    hub::app::App,
+    hub::{app::App, together::Ownership},
     identity::tokens,
     log::socket_mode,
     metrics,
     page::{self, Welcome},
     person_api::{self, edits, guard, view_api},
     presence::{Presence, absent, notify},
-    relay::{self, Relay, hearing},
+    relay::{self, Relay},
     serve,
-    store::{Store, StoreThreads, db::system_clock},
+    store::{Store, StoreThreads, db::system_clock, place::StorePlace, shared},
     web_api::{self, chat::schedule, file_transfer, response_url},
     workspace::decide::Rules,
 };
@@ -63,6 +62,8 @@ pub struct HubConfig {
     pub listen: SocketAddr,
     /// Where the store lives.
     pub data_dir: PathBuf,
+    /// A database for more than one hub (`postgres://…`), in place of a file there.
+    pub database: Option<Secret>,
     /// The last gate.
     pub redactor: Redactor,
     /// How much may be spent.
@@ -100,6 +101,7 @@ impl HubConfig {
         Self {
             listen,
             data_dir,
+            database: None,
             redactor,
             caps: Caps::default(),
             approvers: Vec::new(),
@@ -146,15 +148,21 @@ impl Hub {
             }
             let (notices, _) = broadcast::channel(4096);
             let dir = config.data_dir.clone();
+            let place = StorePlace::new(dir.clone(), config.database);
             let said = notices.clone();
             let clock = config.clock;
             let opened = tokio::task::spawn_blocking(move || {
-                let (store, threads) = Store::open(&dir, clock, said)?;
+                let (store, threads) = Store::open(&place, clock, said)?;
                 Ok::<_, HubError>((store, threads, lock(&dir)?))
             });
             let (store, threads, lock) = opened
                 .await
                 .map_err(|_| HubError::Step(crate::Trouble::Closed))??;
+            let meets = store.meets().cloned();
+            let seen = match meets {
+                Some(_) => store.read(shared::newest_wake).await?,
+                None => 0,
+            };
             let own_name = store.write(|tx| tokens::own_name(tx.db())).await?;
             let relay = match config.relay {
                 Some(slack) => Some(Relay::prepare(&store, slack, cancel.clone()).await?),
@@ -193,17 +201,27 @@ impl Hub {
                 cancel: cancel.clone(),
                 live_log: Arc::clone(&live_log),
                 known: Mutex::new(HashMap::new()),
+                ownership: Ownership::new(meets.is_none()),
             });
-            let relay = relay.map(|relay| tokio::spawn(relay::run(Arc::clone(&app), relay)));
+            let relay = relay.map(|relay| {
+                let work = move |app| relay::run(app, Arc::clone(&relay));
+                tokio::spawn(owned(Arc::clone(&app), work))
+            });
+            let after = config.absent_after;
             let mut later = vec![
-                tokio::spawn(schedule::keep_posting(Arc::clone(&app))),
-                tokio::spawn(absent::keep_telling(Arc::clone(&app), config.absent_after)),
+                tokio::spawn(owned(Arc::clone(&app), schedule::keep_posting)),
+                tokio::spawn(owned(Arc::clone(&app), move |app| {
+                    absent::keep_telling(app, after)
+                })),
             ];
             if let Some(webhook) = config.webhook {
-                later.push(tokio::spawn(notify::keep_telling(
-                    Arc::clone(&app),
-                    webhook,
-                )));
+                let work = move |app| notify::keep_telling(app, webhook.clone());
+                later.push(tokio::spawn(owned(Arc::clone(&app), work)));
+            }
+            if let Some(address) = meets {
+                later.push(tokio::spawn(together::keep_beating(Arc::clone(&app))));
+                let hearing = together::keep_hearing(Arc::clone(&app), address, seen);
+                later.push(tokio::spawn(hearing));
             }
             let router = router(app, Webhooks::new(config.forge_secret));
             info!(address = %bound, "the hub listens");
@@ -251,6 +269,12 @@ impl Hub {
         }
         self.store.close().await;
     }
+}
+
+/// Does something while this hub is the owner of its store.
+async fn owned<F: Future<Output = ()>>(app: Arc<App>, work: impl Fn(Arc<App>) -> F) {
+    let work = || work(Arc::clone(&app));
+    app.ownership.only_owner(&app, work).await;
 }
 
 /// Whether a hub has this folder now.
@@ -328,25 +352,6 @@ async fn listen(wished: SocketAddr, ports: u16) -> Result<TcpListener, HubError>
     })
 }
 
-/// Whether the hub can do its work: serve, read its store and write to it, and hear
-/// Slack where people are there.
-async fn health(State(app): State<Arc<App>>) -> (StatusCode, String) {
-    if let Err(trouble) = app.store.check().await {
-        return (StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n"));
-    }
-    let Some(slack) = app.slack() else {
-        return (StatusCode::OK, "ok\n".to_owned());
-    };
-    match (slack.state, slack.trouble()) {
-        (hearing::State::Deaf, why) => {
-            let why = why.unwrap_or_default();
-            (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"))
-        }
-        (_, Some(why)) => (StatusCode::OK, format!("ok\n{why}\n")),
-        (_, None) => (StatusCode::OK, "ok\n".to_owned()),
-    }
-}
-
 /// Agents come by token and need no guard; what people call checks host and origin.
 fn router(app: Arc<App>, webhooks: Webhooks) -> Router {
     let people = Router::new()
@@ -371,7 +376,8 @@ fn router(app: Arc<App>, webhooks: Webhooks) -> Router {
         .merge(live_log::agent_routes())
         .merge(file_transfer::routes())
         .route("/respond/{key}", post(response_url::handle))
-        .route("/healthz", get(health))
+        .route("/healthz", get(ready::health))
+        .route("/readyz", get(ready::ready))
         .merge(people)
         .fallback(page::nowhere)
         .with_state(app)

@@ -140,9 +140,9 @@ fn queue(
         "INSERT INTO deliveries (agent, seq, thread)
          SELECT agents.id, ?1, ?2 FROM agents
          JOIN channels ON channels.repo = agents.repo
-         WHERE channels.id = ?3 AND (agents.role IS NOT ?4 OR agents.foreign_client)
+         WHERE channels.id = ?3 AND (agents.role IS DISTINCT FROM ?4 OR agents.foreign_client = 1)
            AND NOT EXISTS (SELECT 1 FROM members WHERE members.channel = channels.id
-             AND members.user = ?5 AND NOT members.present)
+             AND members.user = ?5 AND members.present = 0)
          RETURNING agent",
     )?;
     let rows = statement.query_map(
@@ -204,17 +204,19 @@ pub(crate) fn acknowledged(agent: AgentKey, envelope_id: &str) -> Option<u64> {
         .flatten()
 }
 
-/// What an agent has not acknowledged yet, above `after`, oldest first.
+/// What an agent has not acknowledged yet, above `after`, oldest first, at most `limit`.
 pub(crate) fn undelivered(
     db: &Db,
     agent: AgentKey,
     after: u64,
+    limit: usize,
 ) -> Result<Vec<(u64, String)>, Trouble> {
     let mut statement = db.prepare_cached(
-        "SELECT seq, thread FROM deliveries WHERE agent = ?1 AND seq > ?2 ORDER BY seq",
+        "SELECT seq, thread FROM deliveries WHERE agent = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
     )?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = statement.query_map(
-        params![agent, i64::try_from(after).unwrap_or(i64::MAX)],
+        params![agent, i64::try_from(after).unwrap_or(i64::MAX), limit],
         |row| Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?)),
     )?;
     Ok(rows.collect::<Result<_, _>>()?)

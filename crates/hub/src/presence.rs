@@ -28,6 +28,8 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Presence {
     open: Mutex<HashMap<AgentKey, u32>>,
+    /// Agents that are connected to other hubs of the same store.
+    elsewhere: Mutex<HashSet<AgentKey>>,
     pub(crate) servers: Servers,
     /// What every agent said about itself.
     pub(crate) facts: Facts,
@@ -36,8 +38,19 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// The agents that are connected now.
+    /// The agents that are connected now, to any hub.
     pub(crate) fn online(&self) -> HashSet<AgentKey> {
+        let mut online: HashSet<AgentKey> = self.here().into_iter().collect();
+        let elsewhere = self
+            .elsewhere
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        online.extend(elsewhere.iter());
+        online
+    }
+
+    /// The agents that are connected to this hub.
+    pub(crate) fn here(&self) -> Vec<AgentKey> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.keys().copied().collect()
     }
@@ -76,6 +89,18 @@ impl Drop for Here {
     fn drop(&mut self) {
         self.app.presence.change(self.agent, false);
         tell(&self.app);
+    }
+}
+
+/// Takes up who is connected to other hubs, and tells the pages of a change.
+pub(crate) fn is_elsewhere(app: &App, agents: HashSet<AgentKey>) {
+    let known = &app.presence.elsewhere;
+    let before = std::mem::replace(
+        &mut *known.lock().unwrap_or_else(PoisonError::into_inner),
+        agents.clone(),
+    );
+    if before != agents {
+        tell(app);
     }
 }
 

@@ -38,7 +38,10 @@ use butler_protocol::{ChannelId, Secret, UserId};
 use butler_slack::{Hearing, Socket, Web, Workspace};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
 use url::Url;
 
 use crate::store::db::Db;
@@ -223,7 +226,8 @@ pub(crate) async fn run(app: Arc<crate::hub::app::App>, relay: Arc<Relay>) {
     // Asked for before anybody listens: the first gap is the start itself.
     let gaps = relay.gaps.subscribe();
     let working = receive::ingest::run(Arc::clone(&app), Arc::clone(&relay), gaps);
-    let worker = tokio::spawn(working);
+    // Not left alone when another hub becomes the owner.
+    let worker = AbortOnDropHandle::new(tokio::spawn(working));
     receive::inbox::listen(&app, &relay).await;
     relay.cancel.cancelled().await;
     // A panic of the worker was already reported by the runtime.

@@ -9,20 +9,17 @@
 mod connection;
 pub(crate) mod db;
 pub(crate) mod file;
+pub(crate) mod migrate;
+pub(crate) mod place;
+pub(crate) mod postgres;
+pub(crate) mod shared;
 pub(crate) mod snapshot;
 pub(crate) mod sql;
 mod threads;
 pub(crate) mod tx;
 pub(crate) mod versions;
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use butler_protocol::Clock;
 use tokio::{
@@ -32,10 +29,12 @@ use tokio::{
 
 use crate::{
     error::{HubError, Trouble},
+    identity::tokens::random_text,
     log::notice::Notice,
     store::{
         db::Db,
-        file::StoreFile,
+        place::StorePlace,
+        postgres::Address,
         threads::{Change, Job, Look},
         tx::Tx,
     },
@@ -50,40 +49,70 @@ const READERS: usize = 2;
 /// How long a thread may take to give a sign of life.
 const SIGN: Duration = Duration::from_secs(5);
 
+/// The way to one thread that reads.
+struct Reader {
+    asks: mpsc::Sender<Job<Look>>,
+    /// Held by every look that waits or is under way there.
+    busy: Arc<()>,
+}
+
+impl Reader {
+    fn busy(&self) -> usize {
+        Arc::strong_count(&self.busy)
+    }
+}
+
 /// The way to the store's threads.
 #[derive(Clone)]
 pub(crate) struct Store {
     changes: mpsc::Sender<Job<Change>>,
-    looks: Arc<[mpsc::Sender<Job<Look>>]>,
-    turn: Arc<AtomicUsize>,
+    looks: Arc<[Reader]>,
     clock: Clock,
+    /// The name of this hub among those that share the store, and where they meet.
+    hub: Arc<str>,
+    meets: Option<Address>,
 }
 
 impl Store {
     /// Opens the file in `dir` and starts its threads. They end when they are
     /// closed, or with the last clone.
     pub(crate) fn open(
-        dir: &Path,
+        place: &StorePlace,
         clock: Clock,
         notices: broadcast::Sender<Arc<Notice>>,
     ) -> Result<(Self, StoreThreads), HubError> {
-        let file = StoreFile::in_folder(dir, clock.clone())?;
+        let place = place.with_clock(clock.clone())?;
         let (changes, todo) = mpsc::channel(QUEUE);
-        let mut started = vec![threads::writer(&file, todo, notices)?];
+        let hub: Arc<str> = random_text().into();
+        let mut started = vec![threads::writer(&place, Arc::clone(&hub), todo, notices)?];
         let mut looks = Vec::new();
         for _ in 0..READERS {
             let (asks, asked) = mpsc::channel(QUEUE);
-            started.push(threads::reader(&file, asked)?);
-            looks.push(asks);
+            started.push(threads::reader(&place, asked)?);
+            looks.push(Reader {
+                asks,
+                busy: Arc::default(),
+            });
         }
         let store = Self {
             changes,
             looks: looks.into(),
-            turn: Arc::default(),
             clock,
+            hub,
+            meets: place.shared().cloned(),
         };
         let threads = StoreThreads::new(store.clone(), started);
         Ok((store, threads))
+    }
+
+    /// The name of this hub among those that share the store.
+    pub(crate) fn hub(&self) -> Arc<str> {
+        Arc::clone(&self.hub)
+    }
+
+    /// Where hubs that share the store hear of each other; nothing when it is a file.
+    pub(crate) fn meets(&self) -> Option<&Address> {
+        self.meets.as_ref()
     }
 
     /// Milliseconds since 1970.
@@ -117,11 +146,14 @@ impl Store {
         F: FnOnce(&Db) -> Result<T, Trouble> + Send + 'static,
     {
         let (answer, waiting) = oneshot::channel();
+        let reader = self.looks.iter().min_by_key(|reader| reader.busy());
+        let reader = reader.ok_or(Trouble::Closed)?;
+        let counted = Arc::clone(&reader.busy);
         let look: Look = Box::new(move |db| {
             let _ = answer.send(work(db));
+            drop(counted);
         });
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.looks.len();
-        let queued = self.looks[turn].send(Job::Work(look)).await;
+        let queued = reader.asks.send(Job::Work(look)).await;
         queued.map_err(|_| Trouble::Closed)?;
         waiting.await.map_err(|_| Trouble::Closed)?
     }
@@ -133,7 +165,7 @@ impl Store {
             return Err("the hub cannot write to its store; its log says why");
         }
         for reader in self.looks.iter() {
-            if !gives_a_sign(reader).await {
+            if !gives_a_sign(&reader.asks).await {
                 return Err("the hub cannot read its store; its log says why");
             }
         }
@@ -144,7 +176,7 @@ impl Store {
         // A thread that is gone already needs no telling.
         let _ = self.changes.send(Job::Close).await;
         for reader in self.looks.iter() {
-            let _ = reader.send(Job::Close).await;
+            let _ = reader.asks.send(Job::Close).await;
         }
     }
 }

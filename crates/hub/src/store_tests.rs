@@ -1,4 +1,4 @@
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use butler_policy::Redactor;
 use tokio::{
@@ -88,7 +88,7 @@ async fn a_panic_is_survived_and_healthz_says_so_until_the_store_is_open_again()
 async fn a_panic_undoes_its_own_change_and_no_other_of_the_same_commit() {
     let dir = tempfile::tempdir().unwrap();
     let (notices, _) = broadcast::channel(16);
-    let (store, threads) = Store::open(dir.path(), db::system_clock(), notices).unwrap();
+    let (store, threads) = Store::open(&dir.path().into(), db::system_clock(), notices).unwrap();
     // Keeps the writer busy until the others are queued behind it.
     let (go, wait) = std::sync::mpsc::sync_channel::<()>(0);
     let busy = store.write(move |_| {
@@ -121,12 +121,84 @@ async fn a_panic_undoes_its_own_change_and_no_other_of_the_same_commit() {
     threads.close().await;
 }
 
+/// A change that keeps the writer, or a look that keeps a reader, until it is let go.
+fn hold() -> (std::sync::mpsc::SyncSender<()>, impl FnOnce() + Send) {
+    let (go, wait) = std::sync::mpsc::sync_channel::<()>(0);
+    (go, move || wait.recv().unwrap())
+}
+
+#[tokio::test]
+async fn who_brings_more_than_the_writer_can_do_waits_and_nothing_is_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    let (notices, _) = broadcast::channel(16);
+    let place = dir.path().into();
+    let (store, threads) = Store::open(&place, db::system_clock(), notices).unwrap();
+    let (go, held) = hold();
+    let (has_begun, begun) = oneshot::channel();
+    let (first, own) = (store.clone(), has_begun);
+    let first = tokio::spawn(async move {
+        let held = move |_: &mut Tx<'_>| {
+            own.send(()).unwrap();
+            held();
+            Ok(())
+        };
+        first.write(held).await
+    });
+    begun.await.unwrap();
+    let all: Vec<_> = (0..QUEUE + 100)
+        .map(|number| {
+            let store = store.clone();
+            tokio::spawn(async move { store.write(move |tx| note(tx, &number.to_string())).await })
+        })
+        .collect();
+    while store.changes.capacity() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(all.iter().all(|one| !one.is_finished()));
+    // Who only looks is not held up.
+    assert_eq!(store.read(names).await.unwrap(), Vec::<String>::new());
+    go.send(()).unwrap();
+    first.await.unwrap().unwrap();
+    for one in all {
+        one.await.unwrap().unwrap();
+    }
+    assert_eq!(store.read(names).await.unwrap().len(), QUEUE + 100);
+    threads.close().await;
+}
+
+#[tokio::test]
+async fn a_long_look_holds_up_nobody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (notices, _) = broadcast::channel(16);
+    let place = dir.path().into();
+    let (store, threads) = Store::open(&place, db::system_clock(), notices).unwrap();
+    let (go, held) = hold();
+    let long = store.clone();
+    let (has_begun, begun) = oneshot::channel();
+    let long = tokio::spawn(async move {
+        let held = move |_: &Db| {
+            has_begun.send(()).unwrap();
+            held();
+            Ok(())
+        };
+        long.read(held).await
+    });
+    begun.await.unwrap();
+    for _ in 0..20 {
+        store.read(names).await.unwrap();
+    }
+    assert!(!long.is_finished());
+    go.send(()).unwrap();
+    long.await.unwrap().unwrap();
+    threads.close().await;
+}
+
 #[tokio::test]
 async fn times_come_from_the_clock_that_the_hub_was_given() {
     let dir = tempfile::tempdir().unwrap();
     let (notices, _) = broadcast::channel(16);
     let clock = Clock::new(|| Duration::from_millis(1_234_567));
-    let (store, threads) = Store::open(dir.path(), clock, notices).unwrap();
+    let (store, threads) = Store::open(&dir.path().into(), clock, notices).unwrap();
     let stamps = store.write(|tx| Ok((tx.db().now_ms(), tx.next_ts(), tx.next_ts())));
     let (now, first, second) = stamps.await.unwrap();
     assert_eq!((now, first.as_str()), (1_234_567, "0000001234.567000"));

@@ -10,6 +10,7 @@ mod github_routes;
 mod hosted;
 mod image_standin;
 mod media_standin;
+mod postgres;
 mod scratch;
 mod slack_standin;
 
@@ -17,5 +18,6 @@ pub use github::{GitHub, PersonComment};
 pub use hosted::{Flavour, Hosted};
 pub use image_standin::{Answers, ImageStandIn};
 pub use media_standin::MediaStandIn;
+pub use postgres::Postgres;
 pub use scratch::{Checkout, ScratchRepo, git};
 pub use slack_standin::{ALL_SCOPES, Disconnect, Limits, SlackStandIn};

@@ -19,7 +19,7 @@ use crate::{
 /// The settings here, and the store of their hub.
 fn store() -> Result<(Settings, Tokens), CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
-    let tokens = Tokens::open(&wiring::hub_folder(&settings)).map_err(CliError::internal)?;
+    let tokens = Tokens::open(wiring::hub_store(&settings)).map_err(CliError::internal)?;
     Ok((settings, tokens))
 }
 

@@ -77,8 +77,8 @@ async fn report(
             let run = runs::get(tx.db(), repo, &told.request)?;
             tx.db()
                 .prepare_cached(
-                    "INSERT OR REPLACE INTO run_reports (repo, request, number, report)
-                     VALUES (?1, ?2, ?3, ?4)",
+                    "INSERT INTO run_reports (repo, request, number, report) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (repo, request, number) DO UPDATE SET report = excluded.report",
                 )?
                 .execute(params![
                     repo,

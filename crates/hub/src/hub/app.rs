@@ -15,6 +15,7 @@ use url::Url;
 use crate::{
     agent_api::live_log::LiveLog,
     error::Trouble,
+    hub::together::Ownership,
     identity::{self, Identity},
     log::{
         notice::Notice,
@@ -53,6 +54,8 @@ pub(crate) struct App {
     /// Tokens of agents that were looked up; they never change owner. People can be
     /// sent away, so theirs are looked up each time.
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
+    /// Whether this hub does what only one of a store may do.
+    pub(crate) ownership: Ownership,
 }
 
 impl App {

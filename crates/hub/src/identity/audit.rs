@@ -199,7 +199,7 @@ pub(crate) fn contradiction(db: &Db) -> Result<Option<String>, Trouble> {
           AND json_extract(a.entry, '$.about.thread.channel') = c.channel
         WHERE c.choice IS NOT NULL AND (
           (a.seq IS NULL AND c.decided_ms >=
-             (SELECT json_extract(entry, '$.at_ms') FROM audit WHERE seq = 1))
+             (SELECT CAST(json_extract(entry, '$.at_ms') AS BIGINT) FROM audit WHERE seq = 1))
           OR json_extract(a.entry, '$.about.choice') <> c.choice
           OR json_extract(a.entry, '$.person') <> c.person) LIMIT 1";
     let request: Option<String> = db.query_row(sql, [], |row| row.get(0)).optional()?;

@@ -1,7 +1,7 @@
 //! Tokens. They live in the hub's file, so that another process can issue them
 //! while the hub runs; `ensure` gives the same ones again.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use butler_protocol::{ChannelId, Role, Secret, Sha256Hex, Standing, UserId};
 use data_encoding::BASE32_NOPAD;
@@ -18,7 +18,7 @@ use crate::{
     relay::{self, RepoChannel},
     store::{
         db::{Db, system_clock},
-        file::StoreFile,
+        place::StorePlace,
         sql::{OptionalExtension, params},
     },
     workspace::channels,
@@ -61,13 +61,13 @@ pub struct PersonToken {
 }
 
 impl Tokens {
-    /// Opens the store in `data_dir`, making it if need be.
+    /// Opens the store of a folder or a database, making it if need be.
     ///
     /// # Errors
-    /// When the folder or the file cannot be used.
-    pub fn open(data_dir: &Path) -> Result<Self, HubError> {
+    /// When it cannot be used.
+    pub fn open(place: impl Into<StorePlace>) -> Result<Self, HubError> {
         Ok(Self {
-            db: StoreFile::in_folder(data_dir, system_clock())?.open()?,
+            db: place.into().with_clock(system_clock())?.open()?,
         })
     }
 

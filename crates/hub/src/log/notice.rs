@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use butler_protocol::{ChannelId, Epoch, MessageTs, Role, UserId};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::{error::Trouble, log, store::db::Db};
 
 /// A subscriber: one role of one repo.
 pub(crate) type AgentKey = i64;
@@ -26,8 +28,54 @@ pub(crate) enum Notice {
     Whisper { to: UserId, message: Value },
     /// A session of this person ended: who still may, connects again.
     SessionEnded(UserId),
+    /// Something was said that this hub will not hear any more.
+    Missed,
     /// Tests shake the connections.
     Shake(Shake),
+}
+
+impl Notice {
+    /// As the other hubs of a store are told it; an event is in the log.
+    pub(crate) fn for_others(&self) -> Option<Value> {
+        match self {
+            Self::Event(event) => Some(json!({"event": event.seq, "to": event.targets})),
+            Self::Epoch { agent, epoch } => Some(json!({"epoch": epoch, "agent": agent})),
+            Self::Page { channel, root } => Some(json!({"page": root, "channel": channel})),
+            Self::Whisper { to, message } => Some(json!({"whisper": message, "to": to})),
+            Self::SessionEnded(user) => Some(json!({"ended": user})),
+            Self::Presence | Self::Missed | Self::Shake(_) => None,
+        }
+    }
+
+    /// What another hub told; nothing where it says what this build does not know.
+    pub(crate) fn from_others(db: &Db, told: &Value) -> Result<Option<Self>, Trouble> {
+        fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
+            T::deserialize(value).ok()
+        }
+        if let Some(seq) = told["event"].as_u64() {
+            let mut event = log::event(db, seq)?;
+            event.targets = read(&told["to"]).unwrap_or_default();
+            return Ok(Some(Self::Event(Arc::new(event))));
+        }
+        let notice = || {
+            Some(match () {
+                () if told.get("epoch").is_some() => Self::Epoch {
+                    agent: read(&told["agent"])?,
+                    epoch: read(&told["epoch"])?,
+                },
+                () if told.get("page").is_some() => Self::Page {
+                    channel: read(&told["channel"])?,
+                    root: read(&told["page"])?,
+                },
+                () if told.get("whisper").is_some() => Self::Whisper {
+                    to: read(&told["to"])?,
+                    message: told["whisper"].clone(),
+                },
+                () => Self::SessionEnded(read(&told["ended"])?),
+            })
+        };
+        Ok(notice())
+    }
 }
 
 /// How tests shake connections.

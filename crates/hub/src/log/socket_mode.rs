@@ -23,8 +23,10 @@ use axum::{
 use serde::Deserialize;
 
 use crate::{
+    error::Trouble,
     hub::app::App,
-    identity::{Agent, tokens::random_text},
+    identity::{self, Agent, tokens::random_text},
+    store::{shared, tx::Tx},
 };
 
 const TICKET_LIFE: Duration = Duration::from_secs(60);
@@ -49,6 +51,31 @@ impl Tickets {
     }
 }
 
+/// A ticket for an agent, at this hub or any other of the same store.
+pub(crate) async fn ticket(app: &App, agent: Agent) -> Result<String, Trouble> {
+    if app.store.meets().is_none() {
+        return Ok(app.tickets.issue(agent));
+    }
+    let ticket = random_text();
+    let kept = ticket.clone();
+    let keep = move |tx: &mut Tx<'_>| shared::keep_ticket(tx.db(), &kept, agent.key);
+    app.store.write(keep).await?;
+    Ok(ticket)
+}
+
+/// Whose ticket it is; it is used up.
+async fn holder(app: &App, ticket: &str) -> Option<Agent> {
+    if app.store.meets().is_none() {
+        return app.tickets.redeem(ticket);
+    }
+    let ticket = ticket.to_owned();
+    let take = move |tx: &mut Tx<'_>| match shared::take_ticket(tx.db(), &ticket)? {
+        Some(key) => Ok(Some(identity::agent_by_key(tx.db(), key)?)),
+        None => Ok(None),
+    };
+    app.store.write(take).await.ok().flatten()
+}
+
 /// What stands behind the question mark of a socket's address.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Asked {
@@ -68,7 +95,7 @@ pub(crate) async fn handle(
     Query(asked): Query<Asked>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let Some(agent) = app.tickets.redeem(&asked.ticket) else {
+    let Some(agent) = holder(&app, &asked.ticket).await else {
         return (StatusCode::UNAUTHORIZED, "the ticket is used or unknown").into_response();
     };
     let client = subscriber::Client {

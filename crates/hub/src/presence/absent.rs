@@ -66,14 +66,14 @@ fn waiting(
         .prepare_cached("SELECT coalesce(max(seq), ?1) FROM events WHERE seq > ?1 AND at_ms <= ?2")?
         .query_row(params![seen, until_ms], |row| row.get(0))?;
     let mut statement = db.prepare_cached(
-        "SELECT DISTINCT agents.id, agents.epoch, events.channel, events.root
+        "SELECT agents.id, agents.epoch, events.channel, events.root
          FROM events JOIN deliveries ON deliveries.seq = events.seq
          JOIN agents ON agents.id = deliveries.agent
          WHERE events.seq > ?1 AND events.seq <= ?2 AND events.kind = 'message'
            AND events.from_role IS NULL
            AND EXISTS (SELECT 1 FROM json_each(events.frame, '$.codebutler.to')
              WHERE value = agents.role)
-         ORDER BY events.seq",
+         GROUP BY agents.id, agents.epoch, events.channel, events.root ORDER BY min(events.seq)",
     )?;
     let rows = statement.query_map(params![seen, newest], |row| {
         let (key, epoch): (AgentKey, i64) = (row.get(0)?, row.get(1)?);

@@ -128,7 +128,7 @@ pub(crate) fn note(db: &Db, role: Role, activity: &Activity, now_ms: i64) -> Res
         "INSERT INTO activity (channel, root, role, state, step, since_ms, heard_ms, lease_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)
          ON CONFLICT (channel, root, role) DO UPDATE SET
-           since_ms = CASE WHEN state = excluded.state THEN since_ms ELSE excluded.since_ms END,
+           since_ms = CASE WHEN activity.state = excluded.state THEN activity.since_ms ELSE excluded.since_ms END,
            state = excluded.state, step = excluded.step,
            heard_ms = excluded.heard_ms, lease_ms = excluded.lease_ms",
     )?

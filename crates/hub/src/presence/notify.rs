@@ -48,7 +48,8 @@ pub(crate) async fn keep_telling(app: Arc<App>, webhook: Webhook) {
                 one = news.recv() => one,
             };
             match one.as_deref() {
-                Ok(Notice::Event(_) | Notice::Page { .. }) | Err(RecvError::Lagged(_)) => break,
+                Ok(Notice::Event(_) | Notice::Page { .. } | Notice::Missed)
+                | Err(RecvError::Lagged(_)) => break,
                 Err(RecvError::Closed) => return,
                 Ok(_) => {}
             }

@@ -26,7 +26,8 @@ pub(crate) fn request(db: &Db, wanted: &RepoChannel) -> Result<(), Trouble> {
     db.prepare_cached(
         "INSERT INTO upstream_repos (repo, channel, name, bots, settled) VALUES (?1, ?2, ?3, ?4, 0)
          ON CONFLICT (repo) DO UPDATE SET
-           settled = settled AND channel IS excluded.channel AND name = excluded.name,
+           settled = CASE WHEN upstream_repos.channel IS NOT DISTINCT FROM excluded.channel
+             AND upstream_repos.name = excluded.name THEN upstream_repos.settled ELSE 0 END,
            trouble = NULL, channel = excluded.channel, name = excluded.name,
            bots = excluded.bots",
     )?
@@ -43,7 +44,7 @@ pub(crate) fn request(db: &Db, wanted: &RepoChannel) -> Result<(), Trouble> {
 pub(crate) fn list(db: &Db, waiting: bool) -> Result<Vec<RepoChannel>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT repo, channel, name, bots FROM upstream_repos
-         WHERE NOT ?1 OR (NOT settled AND trouble IS NULL) ORDER BY repo",
+         WHERE NOT ?1 OR (settled = 0 AND trouble IS NULL) ORDER BY repo",
     )?;
     let rows = statement.query_map([waiting], |row| {
         let (id, bots): (Option<String>, String) = (row.get(1)?, row.get(3)?);
@@ -142,7 +143,7 @@ pub(crate) async fn fulfil(
     store
         .write(move |tx| {
             let sql =
-                "UPDATE upstream_repos SET settled = ?2 IS NULL, trouble = ?2 WHERE repo = ?1";
+                "UPDATE upstream_repos SET settled = CASE WHEN ?2 IS NULL THEN 1 ELSE 0 END, trouble = ?2 WHERE repo = ?1";
             Ok(tx.db().execute(sql, params![repo, said])?)
         })
         .await?;

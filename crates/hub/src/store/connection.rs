@@ -3,22 +3,22 @@
 
 use tracing::{error, info};
 
-use crate::store::{db::Db, file::StoreFile, sql};
+use crate::store::{db::Db, place::Place, sql};
 
 /// What a connection that was opened again must be able to do.
 pub(super) type Proof = fn(&Db) -> sql::Result<()>;
 
 /// One thread's connection.
 pub(super) struct Kept {
-    file: StoreFile,
+    place: Place,
     db: Option<Db>,
     proof: Proof,
 }
 
 impl Kept {
-    pub(super) fn new(file: StoreFile, db: Db, proof: Proof) -> Self {
+    pub(super) fn new(place: Place, db: Db, proof: Proof) -> Self {
         Self {
-            file,
+            place,
             db: Some(db),
             proof,
         }
@@ -26,8 +26,11 @@ impl Kept {
 
     /// The connection; nothing while the file cannot be opened again.
     pub(super) fn get(&mut self) -> Option<&Db> {
+        if self.db.as_ref().is_some_and(Db::is_lost) {
+            self.give_up();
+        }
         if self.db.is_none() {
-            let opened = self.file.open().map_err(|error| with_causes(&error));
+            let opened = self.place.open().map_err(|error| with_causes(&error));
             let proved = opened.and_then(|db| match (self.proof)(&db) {
                 Ok(()) => Ok(db),
                 Err(error) => Err(error.to_string()),

@@ -6,12 +6,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use butler_protocol::Clock;
 use rusqlite::Connection;
 
-use crate::store::sql::{Params, Result, Row, Statement};
+use crate::store::{
+    postgres::Pg,
+    sql::{Params, Result, Row, Statement},
+};
 
 /// What runs the statements.
 #[derive(Debug)]
 pub(crate) enum Engine {
     Sqlite(Connection),
+    Postgres(Pg),
 }
 
 /// The store, open, and the clock.
@@ -39,6 +43,7 @@ impl Db {
     pub(crate) fn prepare_cached(&self, sql: &str) -> Result<Statement<'_>> {
         match &self.engine {
             Engine::Sqlite(connection) => Ok(Statement::Sqlite(connection.prepare_cached(sql)?)),
+            Engine::Postgres(pg) => Ok(Statement::Postgres(pg, sql.to_owned())),
         }
     }
 
@@ -61,6 +66,7 @@ impl Db {
     pub(crate) fn execute_batch(&self, sql: &str) -> Result<()> {
         match &self.engine {
             Engine::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+            Engine::Postgres(pg) => pg.batch(sql),
         }
     }
 
@@ -68,6 +74,7 @@ impl Db {
     pub(crate) fn begin(&self) -> Result<Transaction<'_>> {
         match &self.engine {
             Engine::Sqlite(_) => self.execute_batch("BEGIN IMMEDIATE")?,
+            Engine::Postgres(pg) => pg.begin()?,
         }
         Ok(Transaction {
             db: self,
@@ -75,10 +82,24 @@ impl Db {
         })
     }
 
-    /// The file behind it, where there is one.
-    pub(crate) fn sqlite(&self) -> &Connection {
+    /// What other hubs may be using as well, where that is so.
+    pub(crate) fn shared(&self) -> Option<&Pg> {
         match &self.engine {
-            Engine::Sqlite(connection) => connection,
+            Engine::Sqlite(_) => None,
+            Engine::Postgres(pg) => Some(pg),
+        }
+    }
+
+    /// Whether it can be of use; a file always is.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.shared().is_some_and(Pg::is_closed)
+    }
+
+    /// The file behind it, where there is one.
+    pub(crate) fn sqlite(&self) -> Option<&Connection> {
+        match &self.engine {
+            Engine::Sqlite(connection) => Some(connection),
+            Engine::Postgres(_) => None,
         }
     }
 }

@@ -21,6 +21,8 @@ use crate::{
 
 /// Its name in the hub's folder.
 pub(crate) const STORE_FILE: &str = "hub.sqlite3";
+/// Its name when the workspace has moved into a database.
+pub(super) const MOVED_FILE: &str = "hub.sqlite3.moved";
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -34,16 +36,13 @@ pub(crate) struct StoreFile {
 impl StoreFile {
     /// The file in a folder; both are made, for the owner alone, where they are missing.
     pub(crate) fn in_folder(dir: &Path, clock: Clock) -> Result<Self, HubError> {
+        Self::folder(dir)?;
         let failed = |source| HubError::Folder {
             path: dir.to_owned(),
             source,
         };
-        if !dir.exists() {
-            fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(dir)
-                .map_err(failed)?;
+        if dir.join(MOVED_FILE).exists() {
+            return Err(HubError::Moved(dir.to_owned()));
         }
         let path = dir.join(STORE_FILE);
         // SQLite gives its side files the mode of the main one.
@@ -54,6 +53,21 @@ impl StoreFile {
             .open(&path)
             .map_err(failed)?;
         Ok(Self { path, clock })
+    }
+
+    /// Makes the folder, for the owner alone, where it is missing.
+    pub(super) fn folder(dir: &Path) -> Result<(), HubError> {
+        if dir.exists() {
+            return Ok(());
+        }
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir);
+        made.map_err(|source| HubError::Folder {
+            path: dir.to_owned(),
+            source,
+        })
     }
 
     /// Opens it. A file that is gone meanwhile is not made again: a new store in the
@@ -135,6 +149,7 @@ mod tests {
         file.open()
             .unwrap()
             .sqlite()
+            .unwrap()
             .pragma_update(None, "user_version", later)
             .unwrap();
         let error = file.open().unwrap_err().to_string();

@@ -67,11 +67,10 @@ impl FrozenStore {
     pub fn copy(&self, to: &Path, with_tokens: bool) -> Result<(), HubError> {
         let copied = || -> rusqlite::Result<()> {
             let mut copy = Connection::open(to)?;
-            Backup::new(self.reader.sqlite(), &mut copy)?.run_to_completion(
-                PAGES,
-                Duration::ZERO,
-                None,
-            )?;
+            let Some(reader) = self.reader.sqlite() else {
+                return Ok(());
+            };
+            Backup::new(reader, &mut copy)?.run_to_completion(PAGES, Duration::ZERO, None)?;
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             match with_tokens {
                 true => Ok(()),

@@ -16,5 +16,5 @@ pub(crate) use self::{
     params::{Params, params, params_from_iter},
     row::Row,
     statement::Statement,
-    value::ToSql,
+    value::{FromSql, Kind, ToSql, Value},
 };

@@ -19,8 +19,8 @@ use crate::{
         Store,
         connection::Kept,
         db::Db,
-        file::StoreFile,
-        sql,
+        place::Place,
+        shared, sql,
         tx::{Stamps, Tx},
     },
 };
@@ -81,30 +81,32 @@ impl std::fmt::Debug for StoreThreads {
 
 fn start(
     name: &str,
-    file: &StoreFile,
+    place: &Place,
     work: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle<()>, HubError> {
     let started = thread::Builder::new().name(name.to_owned()).spawn(work);
     started.map_err(|source| HubError::Folder {
-        path: file.path().to_owned(),
+        path: place.shown().into(),
         source,
     })
 }
 
 /// Starts the thread that carries out changes.
 pub(super) fn writer(
-    file: &StoreFile,
+    place: &Place,
+    hub: Arc<str>,
     mut todo: mpsc::Receiver<Job<Change>>,
     notices: broadcast::Sender<Arc<Notice>>,
 ) -> Result<JoinHandle<()>, HubError> {
-    let db = file.open()?;
+    let db = place.open()?;
     let stamps = Stamps::load(&db).map_err(HubError::Step)?;
     let mut writer = Writer {
-        kept: Kept::new(file.clone(), db, can_commit),
+        hub,
+        kept: Kept::new(place.clone(), db, can_commit),
         stamps,
         notices,
     };
-    start("hub-writer", file, move || {
+    start("hub-writer", place, move || {
         let mut next = None;
         while let Some(job) = next.take().or_else(|| todo.blocking_recv()) {
             match job {
@@ -129,6 +131,8 @@ fn can_commit(db: &Db) -> sql::Result<()> {
 }
 
 struct Writer {
+    /// The name of this hub among those that share the store.
+    hub: Arc<str>,
     kept: Kept,
     stamps: Stamps,
     notices: broadcast::Sender<Arc<Notice>>,
@@ -152,7 +156,16 @@ impl Writer {
         };
         let db = self.kept.get()?;
         // A panic of a change is caught where it is carried out; this is for the rest.
-        let commit = || commit(db, &mut self.stamps, first, &mut more, &self.notices);
+        let commit = || {
+            commit(
+                db,
+                &self.hub,
+                &mut self.stamps,
+                first,
+                &mut more,
+                &self.notices,
+            )
+        };
         let sound = catch_unwind(AssertUnwindSafe(commit)).unwrap_or_else(|panic| {
             error!(panic = words(&*panic), "the store's writer panicked");
             false
@@ -168,6 +181,7 @@ impl Writer {
 /// can be trusted from now on.
 fn commit(
     db: &Db,
+    hub: &str,
     stamps: &mut Stamps,
     first: Change,
     more: &mut dyn FnMut() -> Option<Change>,
@@ -176,6 +190,7 @@ fn commit(
     let mut answers = Vec::new();
     let work = || {
         let transaction = db.begin()?;
+        stamps.catch_up(db)?;
         let mut tx = Tx::new(db, stamps);
         answers.push(first(&mut tx));
         while answers.len() < BATCH {
@@ -183,6 +198,7 @@ fn commit(
             answers.push(next(&mut tx));
         }
         let (said, sound) = tx.finish()?;
+        shared::tell(db, hub, stamps.last(), &said)?;
         fault("hub.before-commit");
         transaction.commit()?;
         Ok::<_, crate::Trouble>((said, sound))
@@ -207,12 +223,12 @@ fn commit(
 
 /// Starts a thread that looks things up.
 pub(super) fn reader(
-    file: &StoreFile,
+    place: &Place,
     mut asked: mpsc::Receiver<Job<Look>>,
 ) -> Result<JoinHandle<()>, HubError> {
-    let db = file.open()?;
-    let mut kept = Kept::new(file.clone(), db, |_| Ok(()));
-    start("hub-reader", file, move || {
+    let db = place.open()?;
+    let mut kept = Kept::new(place.clone(), db, |_| Ok(()));
+    start("hub-reader", place, move || {
         while let Some(job) = asked.blocking_recv() {
             match job {
                 Job::Work(look) => {

@@ -9,7 +9,7 @@ use tracing::error;
 use crate::{
     error::Trouble,
     log::notice::Notice,
-    store::{db::Db, sql, threads::words},
+    store::{db::Db, shared, sql, threads::words},
 };
 
 /// Makes message timestamps: unique and rising in the whole workspace, also
@@ -27,6 +27,18 @@ impl Stamps {
             digits.parse().unwrap_or(0)
         });
         Ok(Self { last_micros })
+    }
+
+    /// What other hubs of the same store gave meanwhile.
+    pub(super) fn catch_up(&mut self, db: &Db) -> Result<(), Trouble> {
+        let given = shared::last_stamp(db)?.unwrap_or_default();
+        self.last_micros = self.last_micros.max(given);
+        Ok(())
+    }
+
+    /// The last one, in microseconds.
+    pub(super) fn last(&self) -> u64 {
+        self.last_micros
     }
 
     fn next(&mut self, now_micros: u64) -> MessageTs {

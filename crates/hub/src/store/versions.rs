@@ -8,7 +8,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 /// What each version adds to the one before. The first says `IF NOT EXISTS`: stores
 /// from before there were versions have its tables already.
-const STEPS: &[&str] = &[
+pub(super) const STEPS: &[&str] = &[
     include_str!("schema/0001_start.sql"),
     include_str!("schema/0002_budget.sql"),
     include_str!("schema/0003_runs.sql"),
@@ -18,6 +18,11 @@ const STEPS: &[&str] = &[
     include_str!("schema/0007_people.sql"),
     include_str!("schema/0008_review.sql"),
 ];
+
+/// The steps that PostgreSQL has in its own words, by version; the others are
+/// translated.
+pub(super) const IN_POSTGRES: &[(usize, &str)] =
+    &[(4, include_str!("schema/0004_needs.postgres.sql"))];
 
 /// The version that this build writes.
 pub(crate) const NEWEST: u32 = STEPS.len() as u32;

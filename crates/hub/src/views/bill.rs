@@ -151,9 +151,9 @@ fn lines(db: &Db, column: &'static str, thread: Option<&ThreadId>) -> Result<Vec
 fn threads(db: &Db) -> Result<Vec<ThreadLine>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT s.channel, s.root, count(*), sum(coalesce(cost, amount)) AS spent,
-                coalesce(json_extract(m.body, '$.text'), '')
-         FROM reservations s LEFT JOIN messages m ON m.channel = s.channel AND m.ts = s.root
-         GROUP BY s.channel, s.root ORDER BY spent DESC LIMIT ?1",
+                coalesce((SELECT json_extract(m.body, '$.text') FROM messages m
+                  WHERE m.channel = s.channel AND m.ts = s.root), '')
+         FROM reservations s GROUP BY s.channel, s.root ORDER BY spent DESC LIMIT ?1",
     )?;
     let rows = statement.query_map([THREADS], |row| {
         Ok((

@@ -175,19 +175,21 @@ fn roots(db: &Db, channel: Option<&ChannelId>) -> Result<Vec<ThreadCard>, Troubl
 type Turn = (String, String, Option<Role>, bool);
 
 fn turns(db: &Db) -> Result<Vec<Turn>, Trouble> {
-    // With one max() the other columns are those of its row.
     let mut statement = db.prepare_cached(
-        "SELECT channel, root, max(ts), json_extract(body, '$.metadata.event_payload.to'),
-                EXISTS (SELECT 1 FROM cards WHERE cards.channel = messages.channel
-                  AND cards.root = messages.root AND kind = 'merge' AND choice IN ('merge', 'close'))
-         FROM messages WHERE role IS NOT NULL
-           AND json_extract(body, '$.metadata.event_payload.kind') IN ('task', 'ready_for_review', 'verdict')
-         GROUP BY channel, root",
+        "SELECT channel, root, json_extract(body, '$.metadata.event_payload.to'),
+                EXISTS (SELECT 1 FROM cards WHERE cards.channel = newest.channel
+                  AND cards.root = newest.root AND kind = 'merge' AND choice IN ('merge', 'close'))
+         FROM (SELECT channel, root, body,
+             row_number() OVER (PARTITION BY channel, root ORDER BY ts DESC) AS place
+           FROM messages WHERE role IS NOT NULL
+             AND json_extract(body, '$.metadata.event_payload.kind') IN ('task', 'ready_for_review', 'verdict'))
+           newest
+         WHERE place = 1",
     )?;
     let rows = statement.query_map([], |row| {
-        let to: Option<String> = row.get(3)?;
+        let to: Option<String> = row.get(2)?;
         let role = to.and_then(|words| words.split(',').next()?.parse().ok());
-        Ok((row.get(0)?, row.get(1)?, role, row.get(4)?))
+        Ok((row.get(0)?, row.get(1)?, role, row.get(3)?))
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

@@ -20,7 +20,8 @@ pub(crate) struct TeamMemory {
 pub(crate) fn keep(db: &Db, repo: &str, figures: &[LearningFigures]) -> Result<(), Trouble> {
     let text = serde_json::to_string(figures).unwrap_or_else(|_| "[]".to_owned());
     db.execute(
-        "INSERT OR REPLACE INTO memory (repo, figures, told_ms) VALUES (?1, ?2, ?3)",
+        "INSERT INTO memory (repo, figures, told_ms) VALUES (?1, ?2, ?3)
+         ON CONFLICT (repo) DO UPDATE SET figures = excluded.figures, told_ms = excluded.told_ms",
         params![repo, text, db.now_ms()],
     )?;
     Ok(())

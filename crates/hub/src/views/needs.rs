@@ -304,11 +304,14 @@ fn stopped(db: &Db) -> Result<Vec<Need>, Trouble> {
 
 /// Threads whose last stretch of work did not end well.
 fn failed(db: &Db) -> Result<Vec<Need>, Trouble> {
-    // With one max() the other columns are those of its row.
     let mut statement = db.prepare_cached(
-        "SELECT channel, root, role, entry, max(json_extract(entry, '$.at_ms')) FROM records
-         WHERE json_extract(entry, '$.record.ending.how') IN ('failed', 'stuck', 'turn_limit')
-         GROUP BY channel, root",
+        "SELECT channel, root, role, entry, at_ms FROM (SELECT channel, root, role, entry, at_ms,
+             row_number() OVER (PARTITION BY channel, root ORDER BY at_ms DESC) AS place
+           FROM (SELECT channel, root, role, entry,
+               CAST(json_extract(entry, '$.at_ms') AS BIGINT) AS at_ms FROM records
+             WHERE json_extract(entry, '$.record.ending.how') IN ('failed', 'stuck', 'turn_limit'))
+             ended) newest
+         WHERE place = 1 ORDER BY channel, root",
     )?;
     let rows = statement.query_map([], |row| {
         let at: Where = (row.get(0)?, row.get(1)?, row.get(2)?);
@@ -341,7 +344,7 @@ fn failed(db: &Db) -> Result<Vec<Need>, Trouble> {
 /// Whether anybody began to work in a thread after a moment.
 fn went_on(db: &Db, thread: &ThreadId, at_ms: i64) -> Result<bool, Trouble> {
     let sql = "SELECT 1 FROM records WHERE channel = ?1 AND root = ?2
-        AND json_extract(entry, '$.at_ms') > ?3
+        AND CAST(json_extract(entry, '$.at_ms') AS BIGINT) > ?3
         AND json_extract(entry, '$.record.t') = 'activation_started' LIMIT 1";
     let keys = params![thread.channel.as_str(), thread.root.as_str(), at_ms];
     Ok(db.prepare_cached(sql)?.exists(keys)?)
@@ -351,9 +354,13 @@ fn went_on(db: &Db, thread: &ThreadId, at_ms: i64) -> Result<bool, Trouble> {
 fn held(db: &Db) -> Result<Vec<Need>, Trouble> {
     let pulls = rows(
         db,
-        "SELECT p.channel, p.root, c.from_role, max(c.asked_ms) FROM pulls p JOIN cards c
-           ON c.channel = p.channel AND c.root = p.root AND c.kind = 'merge'
-         WHERE p.state = 'open' GROUP BY p.channel, p.root HAVING c.choice = 'hold'",
+        "SELECT channel, root, from_role, asked_ms FROM (SELECT p.channel, p.root, c.from_role,
+             c.asked_ms, c.choice,
+             row_number() OVER (PARTITION BY p.channel, p.root ORDER BY c.asked_ms DESC) AS place
+           FROM pulls p JOIN cards c
+             ON c.channel = p.channel AND c.root = p.root AND c.kind = 'merge'
+           WHERE p.state = 'open') newest
+         WHERE place = 1 AND choice = 'hold' ORDER BY channel, root",
     )?;
     let mut found = Vec::new();
     for (at, since_ms) in pulls {

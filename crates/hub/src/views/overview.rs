@@ -94,7 +94,7 @@ fn calls(db: &Db, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT role, coalesce(model, ''), count(*), sum(coalesce(cost, 0)),
                 sum(CASE WHEN cost IS NULL THEN amount ELSE 0 END)
-         FROM reservations WHERE channel = ?1 AND root = ?2 GROUP BY role, model ORDER BY role, model",
+         FROM reservations WHERE channel = ?1 AND root = ?2 GROUP BY role, model ORDER BY role, coalesce(model, '')",
     )?;
     let rows = statement.query_map(
         params![thread.channel.as_str(), thread.root.as_str()],
@@ -113,7 +113,7 @@ fn calls(db: &Db, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
 pub(crate) fn records(db: &Db, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT role, entry FROM records WHERE channel = ?1 AND root = ?2
-         ORDER BY json_extract(entry, '$.at_ms'), role, seq",
+         ORDER BY CAST(json_extract(entry, '$.at_ms') AS BIGINT), role, seq",
     )?;
     let rows = statement.query_map(
         params![thread.channel.as_str(), thread.root.as_str()],

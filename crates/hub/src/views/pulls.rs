@@ -61,10 +61,10 @@ pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> 
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, coalesce(?7, ''), ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT (repo, number) DO UPDATE SET
            title = excluded.title, body = excluded.body, head = excluded.head,
-           branch = coalesce(?7, branch), diff = coalesce(?10, diff), at_ms = excluded.at_ms,
-           url = coalesce(?12, url),
-           last_diff = CASE WHEN ?10 <> diff THEN diff ELSE last_diff END,
-           state = CASE WHEN state = 'merged' THEN state ELSE excluded.state END",
+           branch = coalesce(?7, pulls.branch), diff = coalesce(?10, pulls.diff), at_ms = excluded.at_ms,
+           url = coalesce(?12, pulls.url),
+           last_diff = CASE WHEN ?10 <> pulls.diff THEN pulls.diff ELSE pulls.last_diff END,
+           state = CASE WHEN pulls.state = 'merged' THEN pulls.state ELSE excluded.state END",
     )?
     .execute(params![
         repo,

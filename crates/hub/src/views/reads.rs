@@ -7,7 +7,10 @@ use butler_protocol::{ChannelId, MessageTs, ThreadId, UserId};
 
 use crate::{
     error::Trouble,
-    store::{db::Db, sql::params},
+    store::{
+        db::Db,
+        sql::{OptionalExtension, params},
+    },
 };
 
 /// Older threads are not looked through.
@@ -37,16 +40,23 @@ impl Unread {
 
 /// What is new to a person.
 pub(crate) fn unread(db: &Db, person: &UserId) -> Result<Unread, Trouble> {
+    let came: Option<i64> = db
+        .prepare_cached("SELECT created_ms FROM people WHERE id = ?1")?
+        .query_row([person.as_str()], |row| row.get(0))
+        .optional()?;
+    let Some(came) = came.map(i64::unsigned_abs) else {
+        return Ok(Unread(HashMap::new()));
+    };
+    let micros = u32::try_from(came % 1000 * 1000).unwrap_or(0);
+    let came = MessageTs::from_parts(came / 1000, micros);
     let mut statement = db.prepare_cached(
         "SELECT m.channel, m.ts,
            (SELECT count(*) FROM messages r WHERE r.channel = m.channel AND r.root = m.ts
-             AND r.author <> ?1 AND r.ts > max(came.ts, coalesce((SELECT ts FROM reads
-               WHERE person = ?1 AND channel = m.channel AND root = m.ts), ''))) AS fresh
-         FROM messages m, (SELECT printf('%010d.%06d', created_ms / 1000, created_ms % 1000 * 1000) AS ts
-           FROM people WHERE id = ?1) came
-         WHERE m.ts = m.root ORDER BY m.ts DESC LIMIT ?2",
+             AND r.author <> ?1 AND r.ts > ?3 AND r.ts > coalesce((SELECT ts FROM reads
+               WHERE person = ?1 AND channel = m.channel AND root = m.ts), '')) AS fresh
+         FROM messages m WHERE m.ts = m.root ORDER BY m.ts DESC LIMIT ?2",
     )?;
-    let rows = statement.query_map(params![person.as_str(), THREADS], |row| {
+    let rows = statement.query_map(params![person.as_str(), THREADS, came.as_str()], |row| {
         Ok((
             row.get::<_, String>(0)?,
             row.get::<_, String>(1)?,
@@ -69,7 +79,8 @@ pub(crate) fn mark(db: &Db, person: &UserId, thread: &ThreadId) -> Result<(), Tr
         "INSERT INTO reads (person, channel, root, ts)
          SELECT ?1, channel, root, max(ts) FROM messages WHERE channel = ?2 AND root = ?3
          GROUP BY channel, root
-         ON CONFLICT (person, channel, root) DO UPDATE SET ts = max(ts, excluded.ts)",
+         ON CONFLICT (person, channel, root) DO UPDATE SET
+           ts = CASE WHEN reads.ts > excluded.ts THEN reads.ts ELSE excluded.ts END",
     )?
     .execute(params![
         person.as_str(),

@@ -269,7 +269,8 @@ pub(crate) fn view(
         Some(digest) => db.execute(
             "INSERT INTO review_viewed (channel, root, person, path, digest)
              VALUES (?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT DO UPDATE SET digest = excluded.digest",
+             ON CONFLICT (channel, root, person, path)
+             DO UPDATE SET digest = excluded.digest",
             params![channel, root, person.as_str(), path, digest],
         )?,
         None => db.execute(

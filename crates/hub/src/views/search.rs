@@ -19,6 +19,14 @@ const MOST_WORDS: usize = 12;
 /// How much is shown around a word.
 const AROUND: usize = 90;
 
+/// The two engines have nothing in common here.
+const IN_SQLITE: &str = "SELECT d.kind, d.channel, d.root, d.key, c.name FROM search
+    JOIN search_docs d ON d.id = search.rowid JOIN channels c ON c.id = d.channel
+    WHERE search MATCH ?1 ORDER BY rank, d.key DESC LIMIT ?2";
+const IN_POSTGRES: &str = "SELECT d.kind, d.channel, d.root, d.key, c.name
+    FROM search_docs d JOIN channels c ON c.id = d.channel, to_tsquery('simple', ?1) asked
+    WHERE d.words @@ asked ORDER BY ts_rank(d.words, asked) DESC, d.key DESC LIMIT ?2";
+
 /// A place where the words stand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Hit {
@@ -34,14 +42,14 @@ pub(crate) struct Hit {
 
 /// The best places first.
 pub(crate) fn find(db: &Db, query: &str) -> Result<Vec<Hit>, Trouble> {
-    let Some(expression) = expression(query) else {
+    let (sql, expression) = match db.shared() {
+        None => (IN_SQLITE, expression(query)),
+        Some(_) => (IN_POSTGRES, tsquery(query)),
+    };
+    let Some(expression) = expression else {
         return Ok(Vec::new());
     };
-    let mut statement = db.prepare_cached(
-        "SELECT d.kind, d.channel, d.root, d.key, c.name FROM search
-         JOIN search_docs d ON d.id = search.rowid JOIN channels c ON c.id = d.channel
-         WHERE search MATCH ?1 ORDER BY rank, d.key DESC LIMIT ?2",
-    )?;
+    let mut statement = db.prepare_cached(sql)?;
     let rows = statement.query_map(params![expression, HITS], |row| {
         let text = |at| row.get::<_, String>(at);
         Ok((text(0)?, text(1)?, text(2)?, text(3)?, text(4)?))
@@ -80,6 +88,21 @@ fn expression(query: &str) -> Option<String> {
         .map(|word| format!("\"{}\"*", word.replace('"', "\"\"")));
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Every word as PostgreSQL reads it: its parts behind each other, the last one open.
+fn tsquery(query: &str) -> Option<String> {
+    let parts = |word: &str| -> Option<String> {
+        let parts = word.split(|c: char| !c.is_alphanumeric());
+        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+        (!parts.is_empty()).then(|| format!("({}:*)", parts.join(" <-> ")))
+    };
+    let words: Vec<String> = query
+        .split_whitespace()
+        .filter_map(parts)
+        .take(MOST_WORDS)
+        .collect();
+    (!words.is_empty()).then(|| words.join(" & "))
 }
 
 fn message_text(db: &Db, thread: &ThreadId, ts: &str) -> Result<String, Trouble> {

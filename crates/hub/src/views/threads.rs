@@ -19,7 +19,7 @@ pub(crate) fn logs(
 ) -> Result<Vec<(String, Box<RawValue>)>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT role, entry FROM records WHERE channel = ?1 AND root = ?2
-         AND (?3 = '' OR instr(?3, ',' || json_extract(entry, '$.record.t') || ','))
+         AND (?3 = '' OR instr(?3, ',' || json_extract(entry, '$.record.t') || ',') > 0)
          ORDER BY role, seq",
     )?;
     let kinds = match kinds {
@@ -46,8 +46,7 @@ const MOST_PLANS: i64 = 1000;
 pub(crate) fn plans(db: &Db, repo: &str) -> Result<Vec<PlanSummary>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT c.channel, c.root, c.choice,
-           CASE WHEN c.edited IS NULL THEN b.bytes
-             ELSE CAST(json_object('subject', json_object('plan', json(c.edited))) AS BLOB) END,
+           b.bytes, c.edited,
            (SELECT coalesce(sum(coalesce(r.cost, r.amount)), 0) FROM reservations r
             WHERE r.channel = c.channel AND r.root = c.root),
            EXISTS (SELECT 1 FROM cards m WHERE m.repo = c.repo AND m.channel = c.channel
@@ -61,15 +60,19 @@ pub(crate) fn plans(db: &Db, repo: &str) -> Result<Vec<PlanSummary>, Trouble> {
             row.get::<_, String>(0)?,
             row.get::<_, String>(1)?,
             row.get::<_, Option<String>>(2)?,
-            row.get::<_, Vec<u8>>(3)?,
-            row.get::<_, i64>(4)?,
-            row.get::<_, bool>(5)?,
+            (row.get::<_, Vec<u8>>(3)?, row.get::<_, Option<String>>(4)?),
+            row.get::<_, i64>(5)?,
+            row.get::<_, bool>(6)?,
         ))
     })?;
     let mut found = Vec::new();
     for row in rows {
-        let (channel, root, choice, body, cost, merged) = row?;
-        let (Ok(root), Some(plan)) = (root.parse(), plan_of(&body)) else {
+        let (channel, root, choice, (body, edited), cost, merged) = row?;
+        let plan = match edited {
+            Some(edited) => serde_json::from_str(&edited).ok(),
+            None => plan_of(&body),
+        };
+        let (Ok(root), Some(plan)) = (root.parse(), plan) else {
             continue;
         };
         found.push(PlanSummary {

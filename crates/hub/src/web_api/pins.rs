@@ -1,16 +1,13 @@
 //! Pins and bookmarks: what a channel keeps at hand.
 
-use butler_protocol::{ChannelId, ThreadId};
+use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use serde_json::{Value, json};
 use url::Url;
 
 use super::Call;
 use crate::{
     error::{Refusal, Trouble, refuse},
-    identity::{
-        names::{BOT_USER, TEAM},
-        tokens::random_text,
-    },
+    identity::names::{BOT_USER, TEAM},
     log::{self, Happening},
     store::{
         db::Db,
@@ -125,7 +122,7 @@ pub(super) async fn add_bookmark(call: Call) -> Result<Value, Trouble> {
     let write = call.app.store.write(move |tx| {
         agent.may_use(tx.db(), &channel)?;
         let now = tx.db().now_ms() / 1000;
-        let mut body = json!({"id": format!("Bk{}", &random_text()[..9]), "channel_id": channel,
+        let mut body = json!({"id": format!("Bk{}", digits(&tx.next_ts())), "channel_id": channel,
             "title": "", "link": "", "emoji": "", "icon_url": null, "type": "link",
             "entity_id": null, "date_created": now, "date_updated": 0, "rank": "i",
             "last_updated_by_user_id": BOT_USER, "last_updated_by_team_id": TEAM,
@@ -140,6 +137,11 @@ pub(super) async fn add_bookmark(call: Call) -> Result<Value, Trouble> {
         Ok(json!({"bookmark": body}))
     });
     write.await
+}
+
+/// Of a bookmark made later it is greater.
+fn digits(ts: &MessageTs) -> String {
+    ts.as_str().chars().filter(char::is_ascii_digit).collect()
 }
 
 fn bookmark(db: &Db, channel: &ChannelId, id: &str) -> Result<Value, Trouble> {
@@ -195,8 +197,10 @@ pub(super) async fn bookmarks(call: Call) -> Result<Value, Trouble> {
     let (agent, channel) = (call.agent.clone(), channel_id(&call)?);
     let look = call.app.store.read(move |db| {
         agent.may_use(db, &channel)?;
-        let mut statement =
-            db.prepare_cached("SELECT body FROM bookmarks WHERE channel = ?1 ORDER BY rowid")?;
+        let mut statement = db.prepare_cached(
+            "SELECT body FROM bookmarks WHERE channel = ?1
+             ORDER BY CAST(json_extract(body, '$.date_created') AS BIGINT), id",
+        )?;
         let rows = statement.query_map([channel.as_str()], |row| row.get::<_, String>(0))?;
         let mut found: Vec<Value> = Vec::new();
         for body in rows {

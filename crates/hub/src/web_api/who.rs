@@ -9,6 +9,7 @@ use crate::{
     error::{Refusal, Trouble, refuse},
     hub::app::App,
     identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
+    log::socket_mode,
     workspace::channels,
 };
 
@@ -88,7 +89,7 @@ pub(super) async fn presence(call: Call) -> Result<Value, Trouble> {
 
 /// The address of a socket, good for one connection and a minute.
 pub(super) async fn connections_open(call: Call) -> Result<Value, Trouble> {
-    let ticket = call.app.tickets.issue(call.agent.clone());
+    let ticket = socket_mode::ticket(&call.app, call.agent.clone()).await?;
     let host = call.host();
     Ok(json!({"url": format!("ws://{host}/link/?ticket={ticket}&app_id={APP}")}))
 }

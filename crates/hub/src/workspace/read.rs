@@ -28,6 +28,8 @@ pub(crate) struct Page {
     pub(crate) next_cursor: String,
 }
 
+/// Replies of a thread that one answer holds; it says how many there are before them.
+const MOST: i64 = 5_000;
 const COLUMNS: &str = "ts, root, role, body";
 
 /// Top-level messages of a channel, newest first.
@@ -93,7 +95,7 @@ pub(crate) fn newest_replies(
     let before = window.before.as_ref().map(MessageTs::as_str);
     let limit = window
         .limit
-        .map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        .map_or(MOST, |limit| i64::try_from(limit).unwrap_or(MOST).min(MOST));
     let mut statement = db.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2
            AND (?3 IS NULL OR ts < ?3) ORDER BY ts DESC LIMIT ?4"

@@ -33,7 +33,7 @@ fn inside(text: &str) -> &str {
 }
 
 fn is_for_people(path: &str) -> bool {
-    path.starts_with("/v1/") || matches!(path, "/healthz" | "/metrics")
+    path.starts_with("/v1/") || matches!(path, "/healthz" | "/readyz" | "/metrics")
 }
 
 fn routes() -> BTreeSet<String> {

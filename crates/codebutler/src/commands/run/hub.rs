@@ -4,6 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use butler_config::Settings;
 use butler_hub::{Hub, HubConfig, HubError, Tokens, runs_in};
+use butler_protocol::Secret;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -48,12 +49,19 @@ enum HubCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Move the workspace into a PostgreSQL database, for more than one hub
+    Migrate {
+        /// Its address: postgres://user:password@host/name
+        #[arg(long, value_name = "ADDRESS")]
+        to: String,
+    },
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
-    match args.command {
-        Some(HubCommand::Tokens { json }) => tokens(&settings, json, ui),
+    match &args.command {
+        Some(HubCommand::Tokens { json }) => tokens(&settings, *json, ui),
+        Some(HubCommand::Migrate { to }) => migrate(&settings, to, ui),
         None => agent::told(serve(&settings, args, ui)),
     }
 }
@@ -163,9 +171,27 @@ async fn stand_by(
     Ok(Some(place.unwrap_or(wanted)))
 }
 
+fn migrate(settings: &Settings, to: &str, ui: &Ui) -> Result<Exit, CliError> {
+    let place = wiring::store_in(settings, Some(Secret::new(to)));
+    let to = place.database().unwrap_or_else(|| Secret::new(to));
+    let moved =
+        butler_hub::migrate(&wiring::hub_folder(settings), to).map_err(|error| match error {
+            HubError::Running(_) => CliError::user("stop the hub first: `codebutler stop`"),
+            other => CliError::because(other),
+        })?;
+    let home = settings.home.join("config.json");
+    ui.line(format_args!(
+        "moved {} rows of {} tables; from now on `hub.database` in {} has to name the database",
+        moved.rows,
+        moved.tables,
+        home.display()
+    ))?;
+    Ok(Exit::Done)
+}
+
 fn tokens(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, CliError> {
     let repo = hub_access::repo_tokens(settings)?;
-    let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
+    let mut tokens = Tokens::open(wiring::hub_store(settings)).map_err(CliError::internal)?;
     let person = tokens.ensure_person("you").map_err(CliError::internal)?;
     if as_json {
         let agents: serde_json::Map<_, _> = repo

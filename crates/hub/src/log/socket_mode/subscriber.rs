@@ -31,6 +31,8 @@ const LIFE: Duration = Duration::from_secs(18_060);
 const SHORT_LIFE: Duration = Duration::from_secs(360);
 /// Between the announcement of a disconnect and the close.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// How much of a long queue is taken up at once; the rest stays in the store.
+const PAGE: usize = 10_000;
 /// Events kept in memory for a thread that is waiting; the rest is read again.
 const KEPT: usize = 512;
 
@@ -51,6 +53,8 @@ struct Subscriber {
     client: Client,
     socket: WebSocket,
     queue: Queue,
+    /// The store has more than was taken up.
+    more: bool,
     kept: HashMap<u64, Arc<LoggedEvent>>,
     acks: Acks,
     close_at: Option<Instant>,
@@ -107,6 +111,7 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socke
         } else {
             Queue::default()
         },
+        more: false,
         kept: HashMap::new(),
         acks: FuturesUnordered::new(),
         close_at: None,
@@ -164,6 +169,9 @@ impl Subscriber {
                         if let Some(part) = &self.part {
                             part.done(seq);
                         }
+                        if self.more && self.queue.len() < PAGE / 2 && self.reload().await.is_err() {
+                            return End::Gone;
+                        }
                         Ok(())
                     }
                     Err(Trouble::Refused(Refusal::StaleEpoch)) => return End::Stale,
@@ -201,7 +209,7 @@ impl Subscriber {
         self.kept.remove(&seq);
     }
 
-    /// Takes up everything that the store has queued and we have not. What another
+    /// Takes up what the store has queued and we have not, a page of it. What another
     /// connection gave back may be older than what we have.
     async fn reload(&mut self) -> Result<(), Trouble> {
         let after = match self.part {
@@ -212,8 +220,9 @@ impl Subscriber {
         let waiting = self
             .app
             .store
-            .read(move |db| log::undelivered(db, agent, after))
+            .read(move |db| log::undelivered(db, agent, after, PAGE))
             .await?;
+        self.more = waiting.len() == PAGE;
         for (seq, thread) in waiting {
             self.queue.push(seq, &thread);
         }
@@ -268,6 +277,8 @@ impl Subscriber {
             Err(RecvError::Closed) => return Err(End::Stopped),
         };
         match &*notice {
+            // In its turn, behind what has not been taken up yet.
+            Notice::Event(_) if self.more => {}
             Notice::Event(event) if event.targets.contains(&self.agent.key) => {
                 if self.kept.len() < KEPT {
                     self.kept.insert(event.seq, Arc::clone(event));
@@ -281,6 +292,7 @@ impl Subscriber {
             Notice::Freed { agent } if *agent == self.agent.key && self.part.is_some() => {
                 return self.reload().await.map_err(|_| End::Gone);
             }
+            Notice::Missed => return self.reload().await.map_err(|_| End::Gone),
             Notice::Shake(Shake::Drop) => return Err(End::Gone),
             Notice::Shake(shake) => {
                 let reason = match shake {

@@ -92,7 +92,7 @@ fn plan(db: &Db, channel: &ChannelId) -> Result<Plan, Trouble> {
     let lively: Option<String> = db
         .prepare_cached(
             "SELECT min(root) FROM (SELECT root FROM messages WHERE channel = ?1
-               GROUP BY root HAVING max(ts) > ?2)",
+               GROUP BY root HAVING max(ts) > ?2) told",
         )?
         .query_row(
             params![channel.as_str(), format!("{lively_s:010}.000000")],

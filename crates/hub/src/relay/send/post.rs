@@ -511,7 +511,7 @@ fn note(tx: &mut Tx<'_>, own: &OwnPart, file: Option<&str>) -> Result<Noted, Tro
             "INSERT INTO upstream_parts (agent, idem, part, tag, file, begun_ms)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (agent, idem, part)
-             DO UPDATE SET file = coalesce(excluded.file, file)",
+             DO UPDATE SET file = coalesce(excluded.file, upstream_parts.file)",
         )?
         .execute(params![
             own.agent.key,

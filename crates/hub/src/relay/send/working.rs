@@ -95,8 +95,10 @@ fn due(working: &Working, jobs: Vec<Job>, now_ms: i64) -> Vec<Job> {
 /// Who works where, one per thread: who began last.
 fn jobs(db: &Db) -> Result<Vec<Job>, Trouble> {
     let mut statement = db.prepare_cached(
-        "SELECT channel, root, role, step, max(since_ms) FROM activity
-         WHERE state = 'working' AND ?1 - heard_ms <= lease_ms GROUP BY channel, root",
+        "SELECT channel, root, role, step FROM (SELECT channel, root, role, step,
+           row_number() OVER (PARTITION BY channel, root ORDER BY since_ms DESC, role) AS place
+           FROM activity WHERE state = 'working' AND ?1 - heard_ms <= lease_ms) newest
+         WHERE place = 1 ORDER BY channel, root",
     )?;
     let rows = statement.query_map([db.now_ms()], |row| {
         let (channel, root): (String, String) = (row.get(0)?, row.get(1)?);

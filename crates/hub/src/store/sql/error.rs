@@ -6,6 +6,12 @@ pub enum Error {
     /// SQLite refused.
     #[error(transparent)]
     Sqlite(rusqlite::Error),
+    /// PostgreSQL refused, or is away.
+    #[error(transparent)]
+    Postgres(#[from] tokio_postgres::Error),
+    /// It is not an address of a database.
+    #[error("not the address of a PostgreSQL database (postgres://user@host/name)")]
+    Address,
     /// There is no such row.
     #[error("no row")]
     NoRow,

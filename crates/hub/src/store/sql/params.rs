@@ -4,7 +4,7 @@ use super::value::{ToSql, Value};
 
 /// Values, in the order of their numbers.
 pub(crate) trait Params {
-    fn each(&self, take: &mut dyn FnMut(Value<'_>));
+    fn each<'a>(&'a self, take: &mut dyn FnMut(Value<'a>));
 }
 
 /// Values of different types.
@@ -24,33 +24,33 @@ pub(crate) fn params_from_iter<T: ToSql>(values: impl IntoIterator<Item = T>) ->
 pub(crate) struct Listed<T>(Vec<T>);
 
 impl<T: ToSql> Params for Listed<T> {
-    fn each(&self, take: &mut dyn FnMut(Value<'_>)) {
+    fn each<'a>(&'a self, take: &mut dyn FnMut(Value<'a>)) {
         self.0.iter().for_each(|value| take(value.to_value()));
     }
 }
 
 impl Params for &[&dyn ToSql] {
-    fn each(&self, take: &mut dyn FnMut(Value<'_>)) {
+    fn each<'a>(&'a self, take: &mut dyn FnMut(Value<'a>)) {
         self.iter().for_each(|value| take(value.to_value()));
     }
 }
 
 /// None: `[]`.
 impl Params for [&(dyn ToSql + Send + Sync); 0] {
-    fn each(&self, _take: &mut dyn FnMut(Value<'_>)) {}
+    fn each<'a>(&'a self, _take: &mut dyn FnMut(Value<'a>)) {}
 }
 
 /// A list of any length would make `[]` ambiguous.
 macro_rules! lists {
     ($($length:literal),*) => {$(
         impl<T: ToSql> Params for [T; $length] {
-            fn each(&self, take: &mut dyn FnMut(Value<'_>)) {
+            fn each<'a>(&'a self, take: &mut dyn FnMut(Value<'a>)) {
                 self.iter().for_each(|value| take(value.to_value()));
             }
         }
 
         impl<T: ToSql> Params for &[T; $length] {
-            fn each(&self, take: &mut dyn FnMut(Value<'_>)) {
+            fn each<'a>(&'a self, take: &mut dyn FnMut(Value<'a>)) {
                 self.iter().for_each(|value| take(value.to_value()));
             }
         }

@@ -4,7 +4,7 @@ use rusqlite::types::ValueRef;
 
 use super::{
     error::{Error, Result},
-    value::{FromSql, Value},
+    value::{FromSql, Kind, Value},
 };
 
 /// How a column is named.
@@ -21,6 +21,7 @@ impl Column for usize {
 /// A row, while its statement is read.
 pub(crate) enum Row<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
+    Postgres(&'a tokio_postgres::Row),
 }
 
 impl Row<'_> {
@@ -29,6 +30,7 @@ impl Row<'_> {
         let column = column.at();
         let value = match self {
             Self::Sqlite(row) => of_sqlite(row.get_ref(column)?)?,
+            Self::Postgres(row) => row.try_get(column)?,
         };
         T::from_value(value).ok_or_else(|| Error::Column {
             column,
@@ -40,7 +42,7 @@ impl Row<'_> {
 
 fn of_sqlite(value: ValueRef<'_>) -> Result<Value<'_>> {
     Ok(match value {
-        ValueRef::Null => Value::Null,
+        ValueRef::Null => Value::Null(Kind::Text),
         ValueRef::Integer(number) => Value::Integer(number),
         ValueRef::Real(number) => Value::Real(number),
         ValueRef::Text(bytes) => Value::Text(

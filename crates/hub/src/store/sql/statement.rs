@@ -11,10 +11,13 @@ use super::{
     row::Row,
     value::Value,
 };
+use crate::store::postgres::Pg;
 
 /// A statement of one connection.
 pub(crate) enum Statement<'db> {
     Sqlite(CachedStatement<'db>),
+    /// Made ready when its values, and so their types, are known.
+    Postgres(&'db Pg, String),
 }
 
 impl Statement<'_> {
@@ -25,6 +28,7 @@ impl Statement<'_> {
                 bind(statement, &values)?;
                 Ok(statement.raw_execute()?)
             }
+            Self::Postgres(pg, sql) => pg.execute(sql, &values),
         }
     }
 
@@ -39,6 +43,10 @@ impl Statement<'_> {
                 bind(statement, &values)?;
                 let mut rows = statement.raw_query();
                 read(&Row::Sqlite(rows.next()?.ok_or(Error::NoRow)?))
+            }
+            Self::Postgres(pg, sql) => {
+                let rows = pg.query(sql, &values)?;
+                read(&Row::Postgres(rows.first().ok_or(Error::NoRow)?))
             }
         }
     }
@@ -57,6 +65,7 @@ impl Statement<'_> {
                 bind(statement, &values)?;
                 Rows::Sqlite(statement.raw_query())
             }
+            Self::Postgres(pg, sql) => Rows::Postgres(pg.query(sql, &values)?.into_iter()),
         };
         Ok(MappedRows { rows, read })
     }
@@ -73,6 +82,7 @@ impl Statement<'_> {
 
 enum Rows<'s> {
     Sqlite(rusqlite::Rows<'s>),
+    Postgres(std::vec::IntoIter<tokio_postgres::Row>),
 }
 
 /// Rows as they are read.
@@ -90,6 +100,7 @@ impl<T, F: FnMut(&Row<'_>) -> Result<T>> Iterator for MappedRows<'_, F> {
                 Ok(row) => Some((self.read)(&Row::Sqlite(row?))),
                 Err(error) => Some(Err(error.into())),
             },
+            Rows::Postgres(rows) => Some((self.read)(&Row::Postgres(&rows.next()?))),
         }
     }
 }
@@ -97,7 +108,7 @@ impl<T, F: FnMut(&Row<'_>) -> Result<T>> Iterator for MappedRows<'_, F> {
 impl rusqlite::ToSql for Value<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match *self {
-            Value::Null => ValueRef::Null,
+            Value::Null(_) => ValueRef::Null,
             Value::Truth(truth) => ValueRef::Integer(truth.into()),
             Value::Integer(number) => ValueRef::Integer(number),
             Value::Real(number) => ValueRef::Real(number),

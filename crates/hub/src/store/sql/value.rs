@@ -6,7 +6,8 @@ use std::borrow::Cow;
 /// One value, borrowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Value<'a> {
-    Null,
+    /// Nothing, and of which type it would be.
+    Null(Kind),
     /// A truth; columns keep it as 0 or 1.
     Truth(bool),
     Integer(i64),
@@ -18,7 +19,7 @@ pub(crate) enum Value<'a> {
 impl Value<'_> {
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Self::Null => "nothing",
+            Self::Null(_) => "nothing",
             Self::Truth(_) => "a truth",
             Self::Integer(_) => "an integer",
             Self::Real(_) => "a real number",
@@ -26,6 +27,20 @@ impl Value<'_> {
             Self::Blob(_) => "bytes",
         }
     }
+}
+
+/// The type of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Truth,
+    Integer,
+    Text,
+    Blob,
+}
+
+/// Has always the same type.
+pub(crate) trait Typed {
+    const KIND: Kind;
 }
 
 /// Takes a place in a statement.
@@ -45,6 +60,10 @@ macro_rules! integers {
             fn to_value(&self) -> Value<'_> {
                 Value::Integer(i64::from(*self))
             }
+        }
+
+        impl Typed for $written {
+            const KIND: Kind = Kind::Integer;
         })*
         $(impl FromSql for $read {
             const NAME: &'static str = "an integer";
@@ -66,6 +85,10 @@ impl ToSql for bool {
     }
 }
 
+impl Typed for bool {
+    const KIND: Kind = Kind::Truth;
+}
+
 impl FromSql for bool {
     const NAME: &'static str = "a truth";
     fn from_value(value: Value<'_>) -> Option<Self> {
@@ -81,6 +104,14 @@ impl ToSql for str {
     fn to_value(&self) -> Value<'_> {
         Value::Text(self)
     }
+}
+
+impl Typed for str {
+    const KIND: Kind = Kind::Text;
+}
+
+impl Typed for String {
+    const KIND: Kind = Kind::Text;
 }
 
 impl ToSql for String {
@@ -111,6 +142,14 @@ impl ToSql for [u8] {
     }
 }
 
+impl Typed for [u8] {
+    const KIND: Kind = Kind::Blob;
+}
+
+impl Typed for Vec<u8> {
+    const KIND: Kind = Kind::Blob;
+}
+
 impl ToSql for Vec<u8> {
     fn to_value(&self) -> Value<'_> {
         Value::Blob(self)
@@ -127,9 +166,10 @@ impl FromSql for Vec<u8> {
     }
 }
 
-impl<T: ToSql> ToSql for Option<T> {
+impl<T: ToSql + Typed> ToSql for Option<T> {
     fn to_value(&self) -> Value<'_> {
-        self.as_ref().map_or(Value::Null, ToSql::to_value)
+        let nothing = Value::Null(T::KIND);
+        self.as_ref().map_or(nothing, ToSql::to_value)
     }
 }
 
@@ -137,10 +177,14 @@ impl<T: FromSql> FromSql for Option<T> {
     const NAME: &'static str = T::NAME;
     fn from_value(value: Value<'_>) -> Option<Self> {
         match value {
-            Value::Null => Some(None),
+            Value::Null(_) => Some(None),
             value => T::from_value(value).map(Some),
         }
     }
+}
+
+impl<T: Typed + ?Sized> Typed for &T {
+    const KIND: Kind = T::KIND;
 }
 
 impl<T: ToSql + ?Sized> ToSql for &T {

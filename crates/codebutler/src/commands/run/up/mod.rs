@@ -153,7 +153,7 @@ fn lines(all: bool) -> LineSink {
 pub(crate) fn login_link(settings: &Settings, url: &str) -> Result<String, CliError> {
     let public = settings.machine.hub.public_url.as_deref();
     let page = public.unwrap_or(url).trim_end_matches('/');
-    let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
+    let mut tokens = Tokens::open(wiring::hub_store(settings)).map_err(CliError::internal)?;
     let code = tokens.login_link().map_err(CliError::internal)?;
     Ok(format!("{page}/login?code={}", code.expose()))
 }

@@ -1,0 +1,278 @@
+//! A store in PostgreSQL, for more than one hub: its address, a connection, and how a
+//! statement runs there. The connection's own task lives on a thread of its own, so that
+//! callers wait for it as they wait for a file, also inside of somebody's runtime.
+
+mod schema;
+mod translate;
+mod values;
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    fmt,
+    pin::pin,
+    sync::{Arc, OnceLock},
+    task::{Context, Poll, Wake},
+    thread::{self, Thread},
+    time::Duration,
+};
+
+use butler_protocol::Secret;
+use tokio::{runtime::Runtime, sync::mpsc};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Statement, types::Type};
+use url::Url;
+
+use crate::store::sql::{Error, Params, Result, Value};
+
+pub(super) use self::translate::statement as translated;
+
+/// The schema of a database in which the tables are, unless the address names another.
+const SCHEMA: &str = "codebutler";
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(5);
+/// After so long without a word the other side counts as gone.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// What holds for every connection. Whoever holds the right to write and falls silent
+/// loses it, or all hubs would wait for one that is cut off.
+const SETTINGS: &str =
+    "SET client_min_messages = warning; SET idle_in_transaction_session_timeout = '15s';
+    SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3;
+    SET statement_timeout = '60s';";
+
+/// The address of a store.
+#[derive(Clone)]
+pub(crate) struct Address {
+    config: Config,
+    schema: String,
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+impl Address {
+    /// Reads `postgres://…`; `schema=` in it names the schema.
+    pub(crate) fn parse(address: &Secret) -> Result<Self> {
+        let mut url: Url = address.expose().parse().map_err(|_| Error::Address)?;
+        let pairs = url.query_pairs().into_owned();
+        let (own, passed): (Vec<_>, Vec<_>) = pairs.partition(|(name, _)| name == "schema");
+        url.set_query(None);
+        for (name, value) in passed {
+            url.query_pairs_mut().append_pair(&name, &value);
+        }
+        let schema = own.into_iter().next_back().map(|(_, value)| value);
+        let schema = schema.unwrap_or_else(|| SCHEMA.to_owned());
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        if schema.is_empty() || !schema.chars().all(plain) {
+            return Err(Error::Address);
+        }
+        let mut config: Config = url.as_str().parse().map_err(|_| Error::Address)?;
+        config.connect_timeout(CONNECT).tcp_user_timeout(SILENCE);
+        config.keepalives_idle(Duration::from_secs(5));
+        config.keepalives_interval(Duration::from_secs(3));
+        config.keepalives_retries(3).application_name("codebutler");
+        Ok(Self { config, schema })
+    }
+
+    /// Server, database and schema, without the password.
+    pub(crate) fn shown(&self) -> String {
+        let hosts: Vec<String> = self.config.get_hosts().iter().map(host).collect();
+        let database = self.config.get_dbname().unwrap_or_default();
+        format!("{}/{database} ({})", hosts.join(","), self.schema)
+    }
+
+    /// Connects, and has the tables of this build there.
+    pub(crate) fn open(&self) -> Result<(Pg, u32)> {
+        let pg = self.connect(None)?;
+        let found = schema::bring_up(&pg, &self.schema)?;
+        Ok((pg, found))
+    }
+
+    /// Hears what other hubs have written, until the receiver is dropped or the
+    /// connection ends.
+    pub(crate) fn listen(&self) -> Result<(Pg, mpsc::Receiver<()>)> {
+        let (told, news) = mpsc::channel(1);
+        let pg = self.connect(Some(told))?;
+        pg.batch(&format!("LISTEN {}", pg.bell))?;
+        Ok((pg, news))
+    }
+
+    fn connect(&self, told: Option<mpsc::Sender<()>>) -> Result<Pg> {
+        let config = self.config.clone();
+        let (answer, connected) = std::sync::mpsc::sync_channel(1);
+        runtime()?.spawn(async move {
+            let (client, mut connection) = match config.connect(NoTls).await {
+                Ok(both) => both,
+                Err(error) => return drop(answer.send(Err(error))),
+            };
+            let _ = answer.send(Ok(client));
+            loop {
+                let next = std::future::poll_fn(|context| connection.poll_message(context));
+                match (next.await, &told) {
+                    // Full means that the listener has not looked yet, and will.
+                    (Some(Ok(AsyncMessage::Notification(_))), Some(told)) => _ = told.try_send(()),
+                    (Some(Ok(_)), _) => {}
+                    (Some(Err(_)) | None, _) => return,
+                }
+            }
+        });
+        let client = connected.recv().map_err(|_| Error::Address)??;
+        let pg = Pg {
+            client,
+            ready: RefCell::default(),
+            lock: lock_of(&self.schema),
+            bell: format!("codebutler_{}", self.schema),
+        };
+        pg.batch(SETTINGS)?;
+        pg.batch(&format!("SET search_path = \"{}\"", self.schema))?;
+        Ok(pg)
+    }
+}
+
+fn host(host: &tokio_postgres::config::Host) -> String {
+    match host {
+        tokio_postgres::config::Host::Tcp(name) => name.clone(),
+        tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
+    }
+}
+
+/// The number of a schema's lock: its name, hashed (FNV-1a).
+fn lock_of(schema: &str) -> i64 {
+    let mix = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    schema
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, mix)
+        .cast_signed()
+}
+
+/// A connection.
+pub(crate) struct Pg {
+    client: Client,
+    /// Statements that are ready, by text and the types of their values.
+    ready: RefCell<HashMap<(String, Vec<Type>), Statement>>,
+    lock: i64,
+    bell: String,
+}
+
+impl fmt::Debug for Pg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pg({})", self.bell)
+    }
+}
+
+impl Pg {
+    /// Statements without values, as they are.
+    pub(crate) fn batch(&self, sql: &str) -> Result<()> {
+        Ok(wait(self.client.batch_execute(sql))?)
+    }
+
+    /// Begins to write: one hub after the other, so that what is numbered later is also
+    /// seen later. What was written before is seen, because each statement looks anew.
+    pub(crate) fn begin(&self) -> Result<()> {
+        let lock = self.lock;
+        self.batch(&format!("BEGIN; SELECT pg_advisory_xact_lock({lock})"))
+    }
+
+    /// Rings at every hub when the transaction is committed.
+    pub(crate) fn ring(&self) -> Result<()> {
+        self.batch(&format!("NOTIFY {}", self.bell))
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    pub(crate) fn execute(&self, sql: &str, values: &impl Params) -> Result<usize> {
+        let values = listed(values);
+        let statement = self.prepare(sql, &values)?;
+        let places = values::places(&values);
+        let changed = wait(self.client.execute(&statement, &places))?;
+        Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+    }
+
+    pub(crate) fn query(&self, sql: &str, values: &impl Params) -> Result<Vec<Row>> {
+        let values = listed(values);
+        let statement = self.prepare(sql, &values)?;
+        let places = values::places(&values);
+        Ok(wait(self.client.query(&statement, &places))?)
+    }
+
+    fn prepare(&self, sql: &str, values: &[Value<'_>]) -> Result<Statement> {
+        let types: Vec<Type> = values.iter().map(values::of).collect();
+        let key = (sql.to_owned(), types);
+        if let Some(ready) = self.ready.borrow().get(&key) {
+            return Ok(ready.clone());
+        }
+        let statement = wait(self.client.prepare_typed(&translated(sql), &key.1))?;
+        self.ready.borrow_mut().insert(key, statement.clone());
+        Ok(statement)
+    }
+}
+
+fn listed<P: Params>(values: &P) -> Vec<Value<'_>> {
+    let mut list = Vec::new();
+    values.each(&mut |value| list.push(value));
+    list
+}
+
+/// Where connections live.
+fn runtime() -> Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
+    let made = RUNTIME.get_or_init(|| {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("hub-postgres")
+            .enable_all()
+            .build()
+            .ok()
+    });
+    made.as_ref().ok_or(Error::Address)
+}
+
+/// Waits on this thread. What is waited for happens on the connections' thread, so
+/// that this one may belong to anybody's runtime.
+fn wait<F: Future>(future: F) -> F::Output {
+    struct Wakes(Thread);
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Wakes(thread::current())).into();
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_where_without_the_password() {
+        let written = [
+            "postgres://butler:",
+            "hunter",
+            "@db.example/team?schema=app",
+        ]
+        .concat();
+        let address = Address::parse(&Secret::new(written)).unwrap();
+        assert_eq!(format!("{address:?}"), "db.example/team (app)");
+        for odd in [
+            "",
+            "team",
+            "postgres://h/d?schema=a-b",
+            "postgres://h/d?no=1",
+        ] {
+            Address::parse(&Secret::new(odd)).unwrap_err();
+        }
+    }
+}

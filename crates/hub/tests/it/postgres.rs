@@ -1,0 +1,238 @@
+//! The hub on a real PostgreSQL: this suite once more, two hubs on one store, and the
+//! server killed under them.
+
+use std::process::{Command, Stdio};
+
+use butler_hub::{Hub, HubError, StorePlace, Tokens};
+use butler_protocol::{Role, Secret};
+use butler_slack::Socket;
+use butler_testkit::Postgres;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use crate::world::{PATIENCE, World, client, config, take, text_of};
+
+/// What runs a second time on PostgreSQL: everything that only needs the hub, and of the
+/// relay what it receives and sends. Left out is what looks into the file itself, starts
+/// browsers or SDKs, or takes minutes.
+const AGAIN: &[&str] = &[
+    "control::",
+    "decisions::",
+    "edits::",
+    "epochs::",
+    "fan_out::",
+    "needs::",
+    "people::",
+    "posting::",
+    "relay::",
+    "review::",
+    "runs::",
+    "sessions::",
+    "stopping::",
+    "views::",
+    "words::",
+];
+
+#[test]
+fn the_suite_holds_on_postgres() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let ran = Command::new(std::env::current_exe().unwrap())
+        .args(AGAIN)
+        .args(["--skip", "by_clicks", "--test-threads=2"])
+        .env("CODEBUTLER_TEST_DATABASE", server.address())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}");
+    let summary = said.lines().find(|line| line.contains("test result: ok"));
+    let passed = summary.and_then(|line| line.split_whitespace().nth(3)?.parse::<u32>().ok());
+    assert!(passed.unwrap_or(0) > 50, "{said}");
+}
+
+/// Two hubs, each with a folder of its own, on one store.
+struct Pair {
+    server: Postgres,
+    folders: [TempDir; 2],
+    hubs: Vec<Option<(Hub, CancellationToken)>>,
+    bases: Vec<Url>,
+    http: reqwest::Client,
+}
+
+impl Pair {
+    async fn start() -> Option<Self> {
+        let mut pair = Self {
+            server: Postgres::start()?,
+            folders: [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()],
+            hubs: vec![None, None],
+            bases: vec!["http://127.0.0.1:0/".parse().unwrap(); 2],
+            http: client(),
+        };
+        for at in 0..2 {
+            pair.up(at).await;
+        }
+        Some(pair)
+    }
+
+    async fn up(&mut self, at: usize) {
+        let mut config = config(self.folders[at].path(), ([127, 0, 0, 1], 0).into());
+        config.database = Some(Secret::new(self.server.address()));
+        let cancel = CancellationToken::new();
+        let hub = Hub::start(config, cancel.clone()).await.unwrap();
+        self.bases[at] = format!("http://{}/", hub.address()).parse().unwrap();
+        self.hubs[at] = Some((hub, cancel));
+    }
+
+    async fn down(&mut self, at: usize) {
+        let (hub, cancel) = self.hubs[at].take().unwrap();
+        cancel.cancel();
+        timeout(PATIENCE, hub.wait()).await.unwrap();
+    }
+
+    fn tokens(&self) -> Tokens {
+        let database = Some(Secret::new(self.server.address()));
+        let folder = self.folders[0].path().to_owned();
+        Tokens::open(StorePlace::new(folder, database)).unwrap()
+    }
+
+    async fn post(&self, at: usize, token: &Secret, body: &Value) -> (u16, Value) {
+        let url = self.bases[at].join("v1/messages").unwrap();
+        let request = self.http.post(url).bearer_auth(token.expose()).json(body);
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    }
+
+    async fn text(&self, at: usize, path: &str) -> (u16, String) {
+        let url = self.bases[at].join(path).unwrap();
+        let answer = self.http.get(url).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_hub_writes_the_subscribers_of_the_other_hear_in_order_and_once() {
+    let Some(mut pair) = Pair::start().await else {
+        return;
+    };
+    let repo = pair.tokens().ensure_repo("app", "app").unwrap();
+    let ana = pair.tokens().ensure_person("ana").unwrap();
+    let app = repo.agents[&Role::Pm].app.clone();
+    let open = |at: usize| Socket::open(&pair.bases[at], app.clone(), CancellationToken::new());
+    let mut socket = timeout(PATIENCE, open(1)).await.unwrap().unwrap();
+    for number in 0..20 {
+        // People are at both hubs in turn; the agent is at the second.
+        let body = json!({"channel": repo.channel, "text": format!("word {number}")});
+        assert_eq!(pair.post(number % 2, &ana.token, &body).await.0, 200);
+    }
+    let mut heard = Vec::new();
+    for _ in 0..20 {
+        heard.push(text_of(&take(&mut socket).await));
+    }
+    let said: Vec<String> = (0..20).map(|number| format!("word {number}")).collect();
+    assert_eq!(heard, said);
+
+    // Who connects anew, to any hub, is the one that counts.
+    let second = timeout(PATIENCE, open(0)).await.unwrap().unwrap();
+    assert!(second.epoch() > socket.epoch());
+    drop((socket, second));
+    for at in [0, 1] {
+        pair.down(at).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_database_is_told_and_nothing_acknowledged_is_lost() {
+    let Some(mut pair) = Pair::start().await else {
+        return;
+    };
+    let repo = pair.tokens().ensure_repo("app", "app").unwrap();
+    let ana = pair.tokens().ensure_person("ana").unwrap();
+    let body = json!({"channel": repo.channel, "text": "before"});
+    assert_eq!(pair.post(0, &ana.token, &body).await.0, 200);
+    pair.server.kill();
+    let told = async { while pair.text(0, "healthz").await.0 == 200 {} };
+    timeout(PATIENCE, told).await.unwrap();
+    let body = json!({"channel": repo.channel, "text": "into the void"});
+    assert_ne!(pair.post(0, &ana.token, &body).await.0, 200);
+    pair.server.up();
+    for at in [0, 1] {
+        let healthy = async { while pair.text(at, "healthz").await.0 != 200 {} };
+        timeout(PATIENCE, healthy).await.unwrap();
+    }
+    let body = json!({"channel": repo.channel, "text": "after"});
+    assert_eq!(pair.post(1, &ana.token, &body).await.0, 200);
+    let app = repo.agents[&Role::Pm].app.clone();
+    let opening = Socket::open(&pair.bases[0], app, CancellationToken::new());
+    let mut socket = timeout(PATIENCE, opening).await.unwrap().unwrap();
+    let mut heard = Vec::new();
+    while heard.last().map(String::as_str) != Some("after") {
+        heard.push(text_of(&take(&mut socket).await));
+    }
+    assert_eq!(heard, ["before", "after"]);
+    for at in [0, 1] {
+        pair.down(at).await;
+    }
+}
+
+/// What people and scripts see of a workspace.
+async fn seen(base: &Url, http: &reqwest::Client, who: &Secret, thread: &str) -> Vec<Value> {
+    let mut all = Vec::new();
+    let paths = ["channels", "unread", "search?q=hello", "decisions", "audit"];
+    let paths = paths.map(str::to_owned).into_iter();
+    for path in paths.chain([format!("threads/{thread}")]) {
+        let url = base.join(&format!("v1/{path}")).unwrap();
+        let answer = http.get(url).bearer_auth(who.expose()).send().await;
+        all.push(answer.unwrap().json().await.unwrap());
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_moves_whole_and_its_file_is_not_used_again() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let mut world = World::start().await;
+    let root = world.say("hello there", None).await;
+    for number in 0..30 {
+        world.say(&format!("word {number}"), Some(&root)).await;
+    }
+    let thread = format!("{}/{root}", world.channel());
+    let before = seen(&world.base, &world.http, &world.ana.token, &thread).await;
+    let folder = world.dir.path().to_owned();
+    let address = Secret::new(format!("{}?schema=moved", server.address()));
+    let running = butler_hub::migrate(&folder, address.clone()).unwrap_err();
+    assert!(matches!(running, HubError::Running(_)), "{running}");
+    world.down().await;
+    let moved = butler_hub::migrate(&folder, address.clone()).unwrap();
+    assert!(moved.rows > 60, "{moved:?}");
+    let again = Tokens::open(&folder).unwrap_err();
+    assert!(matches!(again, HubError::Moved(_)), "{again}");
+
+    let mut config = config(&folder, ([127, 0, 0, 1], 0).into());
+    config.database = Some(address.clone());
+    let cancel = CancellationToken::new();
+    let hub = Hub::start(config, cancel.clone()).await.unwrap();
+    world.base = format!("http://{}/", hub.address()).parse().unwrap();
+    let after = seen(&world.base, &world.http, &world.ana.token, &thread).await;
+    assert_eq!(after, before);
+    // Agents find what they had not acknowledged, and it goes on behind that.
+    let newest = world.say("from here on", Some(&root)).await;
+    assert!(newest > root);
+    let mut socket = world.socket(Role::Pm).await;
+    assert_eq!(text_of(&take(&mut socket).await), "hello there");
+    cancel.cancel();
+    timeout(PATIENCE, hub.wait()).await.unwrap();
+
+    // A database that has a workspace keeps it.
+    let mut other = World::start().await;
+    other.down().await;
+    let taken = butler_hub::migrate(other.dir.path(), address).unwrap_err();
+    assert!(matches!(taken, HubError::Taken(_)), "{taken}");
+    Tokens::open(other.dir.path()).unwrap();
+}

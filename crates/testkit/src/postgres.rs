@@ -1,0 +1,150 @@
+//! A real PostgreSQL (Debian's package) in a temporary folder, on a free port of this
+//! machine. It refuses to run as root, so root runs it as `nobody`. Gone when dropped.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use tempfile::TempDir;
+
+/// A server that runs, or was killed and can be started again.
+#[derive(Debug)]
+pub struct Postgres {
+    folder: TempDir,
+    programs: PathBuf,
+    port: u16,
+    server: Option<Child>,
+}
+
+impl Postgres {
+    /// A new server; nothing where PostgreSQL is not installed, which is said, and fails
+    /// where nothing may be skipped.
+    #[must_use]
+    #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
+    pub fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            let ci = std::env::var_os("CI").is_some();
+            assert!(!ci, "there is no PostgreSQL; in CI nothing is skipped");
+            eprintln!("SKIPPED: there is no PostgreSQL (cargo xtask parts installs it)");
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = Self {
+            port: free_port(),
+            folder,
+            programs,
+            server: None,
+        };
+        if is_root() {
+            run(Command::new("chown")
+                .arg("nobody")
+                .arg(server.folder.path()));
+        }
+        run(server
+            .command("initdb")
+            .args(["--auth=trust", "--username=butler", "--no-sync"])
+            .args(["--encoding=UTF8", "--locale=C", "-D"])
+            .arg(server.data()));
+        server.up();
+        Some(server)
+    }
+
+    /// Its address, with a database that everybody may fill with schemas.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("postgres://butler@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Kills it, as a crash would.
+    pub fn kill(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            server.kill().unwrap();
+            server.wait().unwrap();
+        }
+    }
+
+    /// Starts it, again if need be, and waits until it takes connections.
+    pub fn up(&mut self) {
+        let port = self.port.to_string();
+        let mut server = self
+            .command("postgres")
+            .arg("-D")
+            .arg(self.data())
+            .args(["-p", &port, "-c", "listen_addresses=127.0.0.1"])
+            .args(["-c", "unix_socket_directories=", "-c", "fsync=off"])
+            .args([
+                "-c",
+                "max_connections=300",
+                "-c",
+                "log_min_messages=warning",
+            ])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(server.stderr.take().unwrap());
+        let mut told = String::new();
+        while !told.contains("ready to accept connections") {
+            let read = lines.read_line(&mut told).unwrap();
+            assert!(read > 0, "PostgreSQL does not start: {told}");
+        }
+        std::thread::spawn(move || lines.read_to_end(&mut Vec::new()));
+        self.server = Some(server);
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let program = self.programs.join(program);
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
+            command.arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command.stdout(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Where Debian keeps the programs of the newest version.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir(Path::new("/usr/lib/postgresql")).ok()?;
+    let version = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let found = versions.filter_map(|entry| Some(entry.ok()?.path()));
+    let found = found.filter(|path| path.join("bin/initdb").exists());
+    found.max_by_key(version).map(|path| path.join("bin"))
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    id.stdout.trim_ascii() == b"0"
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
