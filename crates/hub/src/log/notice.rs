@@ -43,7 +43,7 @@ impl Notice {
             Self::Page { channel, root } => Some(json!({"page": root, "channel": channel})),
             Self::Whisper { to, message } => Some(json!({"whisper": message, "to": to})),
             Self::SessionEnded(user) => Some(json!({"ended": user})),
-            Self::Presence | Self::Missed | Self::Shake(_) => None,
+            Self::Freed { .. } | Self::Presence | Self::Missed | Self::Shake(_) => None,
         }
     }
 

@@ -114,6 +114,10 @@ impl Typed for String {
     const KIND: Kind = Kind::Text;
 }
 
+impl Typed for Cow<'_, str> {
+    const KIND: Kind = Kind::Text;
+}
+
 impl ToSql for String {
     fn to_value(&self) -> Value<'_> {
         Value::Text(self)
