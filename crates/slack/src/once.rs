@@ -90,14 +90,19 @@ impl Web {
         if kind.starts_with("text/html") {
             return Err(odd("a page to sign in instead of the file"));
         }
+        let too_large = || SlackError::Api {
+            method: METHOD.to_owned(),
+            code: Refusal::FileUploadSizeRestricted.code().to_owned(),
+        };
+        let said = answer.content_length().unwrap_or_default();
+        if said > limit as u64 {
+            return Err(too_large());
+        }
         let mut bytes = Vec::new();
         while let Some(piece) = answer.chunk().await.map_err(|_| odd("it broke off"))? {
             bytes.extend_from_slice(&piece);
             if bytes.len() > limit {
-                return Err(SlackError::Api {
-                    method: METHOD.to_owned(),
-                    code: Refusal::FileUploadSizeRestricted.code().to_owned(),
-                });
+                return Err(too_large());
             }
         }
         Ok((kind, bytes))

@@ -179,10 +179,9 @@ pub(crate) async fn fetched(
 /// Nothing of a file runs or loads anything.
 const SHUT: &str = "default-src 'none'; sandbox";
 
-/// A browser's own reader of documents does not work in a `sandbox`. It runs apart from
-/// the page, so that the document has nothing of ours.
-const READER: &str = "default-src 'none'; object-src 'self'; plugin-types application/pdf; \
-style-src 'unsafe-inline'; frame-ancestors 'none'";
+/// Not every browser's own reader of documents works in a `sandbox`. It runs apart from the
+/// page, so that a document has nothing of ours.
+const READER: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// Pictures, sounds and documents are shown in place; all others can only be saved.
 fn served(file: &File, bytes: Vec<u8>, save: bool, range: Option<&str>) -> Response {

@@ -18,7 +18,7 @@ pub(crate) fn of(text: &str, name: &str) -> Option<Markup> {
     let (rows, whole) = rows(text, separator);
     let (head, body) = rows.split_first()?;
     Some(html! {
-        div.sheet tabindex="0" role="region" aria-label={ "Table " (name) } {
+        div.csv tabindex="0" role="region" aria-label={ "Table " (name) } {
             table {
                 thead { tr { @for cell in head { th scope="col" { (cell) } } } }
                 tbody { @for row in body { tr { @for cell in row { td { (cell) } } } } }
