@@ -34,7 +34,7 @@ try {
   await page.goto(new URL("/people", home).href);
   await page.getByLabel("Name").fill("ana");
   await page.getByRole("button", { name: "Make a link" }).click();
-  await tour(page, { ...viewsOf(channel, thread), plan: waiting });
+  await tour(page, { ...viewsOf(channel, thread, "6-7"), plan: waiting });
   expect(faults.length === 0, `a quiet page, but: ${faults.join("; ")}`);
   console.log("ok");
 } finally {

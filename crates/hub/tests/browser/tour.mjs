@@ -8,15 +8,16 @@ export const widths = [
   [375, 740],
 ];
 
-// All views of a workspace with one thread that is worth looking at.
-export const viewsOf = (channel, thread) => ({
+// All views of a workspace with one thread that is worth looking at, and lines of its first
+// file that can be commented on.
+export const viewsOf = (channel, thread, lines) => ({
   needs: "/needs",
   channel: `/c/${channel}`,
   thread,
   timeline: `${thread}/timeline`,
   changes: `${thread}/changes`,
   split: `${thread}/changes?view=split`,
-  comment: `${thread}/changes?at=f0R1-2`,
+  comment: `${thread}/changes?at=f0R${lines}`,
   "thread-cost": `${thread}/cost`,
   board: "/board",
   agents: "/agents",

@@ -9,7 +9,7 @@ const browser = await launch();
 try {
   const { page, context, faults } = await open(browser, "desktop");
   await logIn(page, LOGIN);
-  await tour(page, viewsOf(CHANNEL, thread));
+  await tour(page, viewsOf(CHANNEL, thread, "1-2"));
   // Tabs stay in sight on a phone, however far one has scrolled.
   await page.goto(new URL(thread, page.url()).href);
   await page.waitForSelector("html[data-ready]");
