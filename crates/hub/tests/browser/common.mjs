@@ -59,6 +59,8 @@ export const logIn = async (page, link) => {
 
 // Nothing serious, in light and where asked in dark, and nothing wider than the screen.
 export const judge = async (page, where, schemes = ["light", "dark"]) => {
+  // What is on its way to the hub is pale, as long as it is.
+  await page.waitForFunction(() => !document.querySelector("[aria-busy]"));
   for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme });
     await page.evaluate(axe);
