@@ -91,8 +91,12 @@ assert.equal((await call("v1/views")).home.length, 1);
 
 const asks = await app.client.chat.postMessage({ channel: CHANNEL, text: "find", blocks: [{ type: "actions",
   elements: [{ type: "external_select", action_id: "find" }] }] });
-const { options } = await call("v1/options", { channel: CHANNEL, ts: asks.ts, action_id: "find", value: "mil" });
-assert.equal(options[0].text.text, "found mil");
+// An app has three seconds; where the machine is too busy for that it is asked again.
+const ask = async (tries) => {
+  const field = { channel: CHANNEL, ts: asks.ts, action_id: "find", value: "mil" };
+  try { return await call("v1/options", field); } catch (late) { if (!tries) throw late; return ask(tries - 1); }
+};
+assert.equal((await ask(9)).options[0].text.text, "found mil");
 
 next = happened("own");
 const posted = await app.client.chat.postMessage({ channel: CHANNEL, text: "my own words",

@@ -5,7 +5,6 @@ import os
 import queue
 import time
 import urllib.error
-import urllib.request
 
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
@@ -19,6 +18,7 @@ CHANNEL = people.CHANNEL
 web = WebClient(token=os.environ["BOT_TOKEN"], base_url=people.BASE + "api/")
 ANA = people.get("v1/me")["user"]
 heard = queue.Queue()
+hellos = queue.Queue()
 seen = []
 answers = {}
 
@@ -28,7 +28,9 @@ def connect(number, answered=True):
         app_token=os.environ["APP_TOKEN"], web_client=WebClient(base_url=people.BASE + "api/"))
 
     def listener(client, request):
-        seen.append((number, request.payload.get("event", {}).get("text")))
+        # What is sent again because a busy machine answered late is no second envelope.
+        if not request.retry_attempt:
+            seen.append((number, request.payload.get("event", {}).get("text")))
         answer = answers.get(request.payload.get("type"))
         if answered:
             client.send_socket_mode_response(SocketModeResponse(
@@ -37,12 +39,12 @@ def connect(number, answered=True):
 
     def hello(_, message, __=None):
         if isinstance(message, dict) and message.get("type") == "hello":
-            heard.put(message["num_connections"])
+            hellos.put(message["num_connections"])
 
     client.message_listeners.append(hello)
     client.socket_mode_request_listeners.append(listener)
     client.connect()
-    assert heard.get(timeout=60) == number, "the number of connections in hello"
+    assert hellos.get(timeout=60) == number, "the number of connections in hello"
     return client
 
 
@@ -56,6 +58,35 @@ def until(check):
 def event(**wanted):
     payload = until(lambda r: all(r.payload.get("event", {}).get(k) == v for k, v in wanted.items()))
     return payload["event"]
+
+
+def arrives(wanted, to=(1, 2)):
+    """Everything that is wanted has come over one of these connections."""
+    deadline = time.monotonic() + 60
+    while not wanted <= {words for number, words in list(seen) if number in to}:
+        assert time.monotonic() < deadline, (wanted, seen)
+        time.sleep(0.02)
+
+
+def in_time(call):
+    """An app has three seconds; where the machine is too busy for that it is done again."""
+    for _ in range(10):
+        try:
+            return call()
+        except (SlackApiError, urllib.error.HTTPError) as late:
+            code = late.response["error"] if isinstance(late, SlackApiError) else late.code
+            assert code in ("expired_trigger_id", 504), code
+    raise AssertionError("never in time")
+
+
+def options(**field):
+    return in_time(lambda: people.call("v1/options", field))["options"]
+
+
+def opened(view):
+    people.shortcut("form")
+    trigger = until(lambda r: r.payload.get("type") == "shortcut")["trigger_id"]
+    return web.views_open(trigger_id=trigger, view=view)["view"]
 
 
 def pressed(ts, action, **chosen):
@@ -91,18 +122,16 @@ def connections(first):
     said = [f"shared {number}" for number in range(8)]
     for words in said:
         people.say(words)
-    for words in said:
-        event(text=words)
+    # In whichever order they come over the two.
+    arrives(set(said))
     # One that does not answer and goes gives back what it had.
     silent = connect(3, answered=False)
     for number in range(8):
         people.say(f"left {number}")
-    while not any(number == 3 for number, _ in seen):
-        time.sleep(0.02)
-    silent.close()
     left = {f"left {number}" for number in range(8)}
-    while not left <= {words for number, words in seen if number != 3}:
-        heard.get(timeout=60)
+    arrives(left, to=(1, 2, 3))
+    silent.close()
+    arrives(left)
     for words in said:
         assert sum(words == text for _, text in seen) == 1, (words, seen)
     second.close()
@@ -150,25 +179,23 @@ def fields():
     assert state["when"] == {"type": "datetimepicker", "selected_date_time": None}, state
     assert pressed(ts, "when", selected_date_time=1_700_000_000)["actions"][0]["selected_date_time"]
 
-    people.shortcut("form")
-    trigger = until(lambda r: r.payload.get("type") == "shortcut")["trigger_id"]
     search = {"type": "external_select", "action_id": "find", "min_query_length": 1}
-    view = web.views_open(trigger_id=trigger, view={
+    view = in_time(lambda: opened({
         "type": "modal", "title": plain("F"), "submit": plain("Send"), "blocks": [
             {"type": "input", "block_id": "i", "label": plain("L"), "element": {
                 "type": "plain_text_input", "action_id": "a", "initial_value": "so far"}},
-            {"type": "input", "block_id": "o", "optional": True, "label": plain("M"), "element": search}]})["view"]
+            {"type": "input", "block_id": "o", "optional": True, "label": plain("M"), "element": search}]}))
 
     # Options come from the app while somebody types.
     answers["block_suggestion"] = lambda asked: {
         "options": [{"text": plain("found " + asked["value"]), "value": "f"}]}
-    found = people.call("v1/options", {"view_id": view["id"], "action_id": "find", "value": "mil"})
-    assert found["options"][0]["text"]["text"] == "found mil", found
+    found = options(view_id=view["id"], action_id="find", value="mil")
+    assert found[0]["text"]["text"] == "found mil", found
     asked = until(lambda r: r.payload.get("type") == "block_suggestion")
     assert (asked["block_id"], asked["view"]["id"]) == ("o", view["id"]), asked
     ts = web.chat_postMessage(channel=CHANNEL, text="find", blocks=[{"type": "actions", "elements": [search]}])["ts"]
-    people.call("v1/options", {"channel": CHANNEL, "ts": ts, "action_id": "find", "value": "x"})
-    assert until(lambda r: r.payload.get("type") == "block_suggestion")["container"]["message_ts"] == ts
+    options(channel=CHANNEL, ts=ts, action_id="find", value="x")
+    until(lambda r: r.payload.get("container", {}).get("message_ts") == ts)
 
     people.call("v1/views/submit", {"view_id": view["id"]})
     values = until(lambda r: r.payload.get("type") == "view_submission")["view"]["state"]["values"]
