@@ -125,7 +125,13 @@ pub(crate) fn fill(db: &Db, id: &str, key: &str, bytes: &[u8]) -> Result<(), Tro
 /// One file.
 pub(crate) fn get(db: &Db, id: &str) -> Result<File, Trouble> {
     let sql = format!("SELECT {COLUMNS}, substr(bytes, 1, {HEAD}) FROM files WHERE id = ?1");
-    let found = db.prepare_cached(&sql)?.query_row([id], read).optional()?;
+    let found = db
+        .prepare_cached(&sql)?
+        .query_row([id], |row| {
+            let head: Option<Vec<u8>> = row.get(9)?;
+            read(row, &head.unwrap_or_default())
+        })
+        .optional()?;
     found.ok_or(Trouble::Refused(Refusal::FileNotFound))
 }
 
@@ -133,12 +139,12 @@ pub(crate) fn get(db: &Db, id: &str) -> Result<File, Trouble> {
 /// What they are is only taken from their names: all of them would have to be read.
 pub(crate) fn of_repo(db: &Db, repo: &str) -> Result<Vec<File>, Trouble> {
     let sql = format!(
-        "SELECT {COLUMNS}, NULL FROM files WHERE bytes IS NOT NULL
+        "SELECT {COLUMNS} FROM files WHERE bytes IS NOT NULL
            AND (owner = ?1 OR channel IN (SELECT id FROM channels WHERE repo = ?1))
          ORDER BY created_ms DESC, id"
     );
     let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([repo], read)?;
+    let rows = statement.query_map([repo], |row| read(row, &[]))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -153,15 +159,15 @@ pub(crate) fn bytes(db: &Db, id: &str) -> Result<Vec<u8>, Trouble> {
         .ok_or(Trouble::Refused(Refusal::FileNotFound))
 }
 
-fn read(row: &Row<'_>) -> sql::Result<File> {
+/// `head` is how its bytes begin, where that is known.
+fn read(row: &Row<'_>, head: &[u8]) -> sql::Result<File> {
     let name: String = row.get(4)?;
-    let head: Option<Vec<u8>> = row.get(9)?;
     Ok(File {
         id: row.get(0)?,
         channel: row.get::<_, Option<String>>(1)?.map(ChannelId::new),
         owner: row.get(2)?,
         user: row.get(3)?,
-        mimetype: mimetype_of(&name, &head.unwrap_or_default()),
+        mimetype: mimetype_of(&name, head),
         name,
         title: row.get(5)?,
         length: row.get::<_, i64>(6)?.unsigned_abs(),
