@@ -17,9 +17,7 @@ use crate::{
     listen::pause::Pause,
     tell::poster::Poster,
     thread::{prepare::Preparations, slots::Slots},
-    upkeep::{
-        ahead::Ahead, playbook_cache::PlaybookCache, rules_in_force::RulesInForce, trials::Trials,
-    },
+    upkeep::{playbook_cache::PlaybookCache, rules_in_force::RulesInForce, trials::Trials},
 };
 
 /// One agent process.
@@ -56,8 +54,6 @@ pub(crate) struct Agent {
     pub develop: Develop,
     /// Something was merged: what learnings are worth is counted again.
     pub merged: Notify,
-    /// What the team has before it, for the page.
-    pub ahead: Ahead,
 }
 
 impl Agent {

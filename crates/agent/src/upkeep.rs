@@ -1,6 +1,5 @@
 //! What nobody asks for and somebody has to do: garbage, pruning, overlaps, history.
 
-pub(crate) mod ahead;
 pub(crate) mod conflict;
 pub(crate) mod forge;
 pub(crate) mod garbage;

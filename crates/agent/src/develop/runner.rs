@@ -36,6 +36,7 @@ use crate::{
     decide::roadmap,
     listen::{intake::Mail, work_key::WorkKey},
     tell::thread_logs::{self, RoleLog},
+    upkeep::overlap::ahead::Ahead,
 };
 
 /// What a press, a post and a log line cause comes in a burst.
@@ -57,6 +58,8 @@ pub(crate) type Letter = (WorkKey, Mail);
 pub(crate) struct Develop {
     poked: Notify,
     seen: Mutex<Seen>,
+    /// What the team has before it, for the page.
+    pub(crate) ahead: Ahead,
 }
 
 #[derive(Debug, Default)]

@@ -34,9 +34,8 @@ use crate::{
         workers::Workers,
     },
     upkeep::{
-        ahead::{self, Ahead},
         forge::{issue_watch, pull_watch},
-        garbage,
+        garbage, overlap,
         playbook_cache::PlaybookCache,
         pruning,
         rules_in_force::RulesInForce,
@@ -102,7 +101,7 @@ fn listen<'a>(
         let developing = Duty::Front.is_of(agent.role()).then(|| {
             let (agent, life) = (Arc::clone(&agent), life.child_token());
             let assigned = issue_watch::watch(Arc::clone(&agent), letters.clone(), life.clone());
-            let ahead = ahead::keep_looking(Arc::clone(&agent), life.clone());
+            let ahead = overlap::ahead::keep_looking(Arc::clone(&agent), life.clone());
             let going = runner::keep_going(agent, letters, life);
             tokio::spawn(async move {
                 tokio::join!(assigned, ahead, going);
@@ -154,7 +153,7 @@ fn listen<'a>(
                 }
                 break;
             };
-            agent.ahead.stir();
+            agent.develop.ahead.stir();
             match intake.sort(listened).await {
                 Ok(Sorted::For {
                     work_key,
@@ -223,7 +222,6 @@ async fn open_agent(
         preparations: Preparations::new(cancel.child_token()),
         develop: Develop::default(),
         merged: tokio::sync::Notify::new(),
-        ahead: Ahead::default(),
         rules,
         config,
     })

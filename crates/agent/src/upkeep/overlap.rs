@@ -2,6 +2,8 @@
 //! push warns when two branches would conflict, and a merge tells the threads
 //! whose files it has changed.
 
+pub(crate) mod ahead;
+
 use std::path::PathBuf;
 
 use butler_protocol::{BranchName, Choice, CommitSha, Idem, ThreadId};

@@ -81,6 +81,6 @@ fn facts(agent: &Agent) -> AgentFacts {
         models,
         resting: agent.model.resting(),
         pool: agent.rules().models.pool.keys().cloned().collect(),
-        outlook: agent.ahead.now(),
+        outlook: agent.develop.ahead.now(),
     }
 }

@@ -12,7 +12,6 @@ pub(crate) mod emoji;
 pub(crate) mod file_tree;
 pub(crate) mod message;
 pub(crate) mod plan;
-pub(crate) mod plan_form;
 pub(crate) mod rich;
 pub(crate) mod sign;
 pub(crate) mod table;

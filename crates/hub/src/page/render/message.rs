@@ -13,7 +13,7 @@ use crate::identity::{Person, names::BOT_NAME};
 use crate::page::render::{
     attached::{FileTexts, attached},
     blocks::{self, Place},
-    emoji, plan_form,
+    emoji, plan,
     sign::sign,
     text::{self, Names},
 };
@@ -83,7 +83,7 @@ pub(crate) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
                 (attached(message, scene.files, scene.names))
                 @if let Some(view) = asked {
                     @if place.open && let Some((request, plan)) = scene.plans.iter().find(|(id, _)| *id == view.asked.request) {
-                        (plan_form::form(scene.channel, (&ts, &root), (request, plan), scene.pool))
+                        (plan::form::form(scene.channel, (&ts, &root), (request, plan), scene.pool))
                     }
                     @if view.asked.kind == DecisionKind::Merge && !scene.in_channel {
                         p.leads { a href={ "/c/" (scene.channel) "/" (root) "/changes" } { "Review the changes" } }

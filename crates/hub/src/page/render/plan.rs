@@ -1,5 +1,7 @@
 //! Plans, verdicts and retrospectives as cards.
 
+pub(crate) mod form;
+
 use butler_protocol::{
     Design, Finding, Plan, PlannedTest, Retrospective, ReviewPlan, Risk, Severity, Verdict,
 };

@@ -1,5 +1,8 @@
 //! The board: runs over the roadmap, threads by phase, and pull requests.
 
+mod outlook;
+mod run;
+
 use butler_protocol::{Outlook, PullStatus, RunState, RunView};
 use maud::{Markup, html};
 
@@ -7,7 +10,7 @@ use crate::page::{
     layout::{self, Around, Here, Live},
     render::{message, sign::sign},
     status,
-    view::{outlook, run, thread},
+    view::thread,
 };
 use crate::views::{
     board::{Phase, ThreadCard},

@@ -12,7 +12,7 @@ use butler_protocol::{BranchClash, Outlook, RoadmapEntry};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::overlap;
+use super::open_branches;
 use crate::{AgentError, agent::Agent, decide::roadmap};
 
 /// What happens together is looked at once.
@@ -22,7 +22,7 @@ const ITEMS: usize = 100;
 const CLASHES: usize = 30;
 
 /// What was seen last.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Ahead {
     seen: Mutex<Outlook>,
     stirred: Notify,
@@ -49,12 +49,12 @@ impl Ahead {
 pub(crate) async fn keep_looking(agent: Arc<Agent>, life: CancellationToken) {
     loop {
         match look(&agent, &life).await {
-            Ok(seen) => *agent.ahead.held() = seen,
+            Ok(seen) => *agent.develop.ahead.held() = seen,
             Err(error) => tracing::debug!(%error, "what is ahead cannot be told now"),
         }
         tokio::select! {
             () = life.cancelled() => return,
-            () = agent.ahead.stirred.notified() => {}
+            () = agent.develop.ahead.stirred.notified() => {}
         }
         tokio::select! {
             () = life.cancelled() => return,
@@ -65,7 +65,7 @@ pub(crate) async fn keep_looking(agent: Arc<Agent>, life: CancellationToken) {
 
 async fn look(agent: &Agent, cancel: &CancellationToken) -> Result<Outlook, AgentError> {
     let roadmap = roadmap::of(agent, cancel).await?;
-    let open = overlap::open_branches(agent, None, cancel).await?;
+    let open = open_branches(agent, None, cancel).await?;
     let forecast = agent.repo.forecast(&open, cancel).await?;
     let names = |files: &[std::path::PathBuf]| {
         let names = files.iter().map(|file| file.display().to_string());
