@@ -369,6 +369,18 @@ async fn merge_research(
     let wanted = Merge::of(*pr, head);
     match context.agent.forge.merge(&wanted, cancel).await {
         Ok(_) => {
+            // Where the page shows it, it must not wait for anybody any more.
+            let title = match context.agent.forge.view(*pr, cancel).await {
+                Ok(pull) => pull.title,
+                Err(_) => "what was kept".to_owned(),
+            };
+            let beside = MergeSubject {
+                pr: *pr,
+                head: head.clone(),
+                title,
+                ..subject.clone()
+            };
+            pull_news::ended(context, &beside, PullStatus::Merged).await;
             // Left behind, it would only take space.
             let _ = context
                 .agent

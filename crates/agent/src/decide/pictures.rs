@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     AgentError,
     decide::{designs, knowledge},
-    thread::context::ThreadContext,
+    thread::{context::ThreadContext, worker::attached},
 };
 
 /// Who made what, from which words, and who wanted it.
@@ -40,13 +40,19 @@ pub(crate) async fn decided(
             "the picture in the thread is not the one that was accepted; nothing was kept",
         ));
     }
+    // Whoever builds needs it before it is merged.
+    let folder = attached::folder_of(&context.agent, &context.thread.short());
+    let copy = folder
+        .keep(order.request.as_str(), &picture.name, &bytes)
+        .map_err(|error| AgentError::Missing(format!("the picture's copy: {error}")))?;
     let line = provenance(picture, person, &context.agent.today().to_string());
     let (path, name) = (picture.path(), picture.name.clone());
     let write = move |root: &Path| write(root, &path, &bytes, &name, &line);
     designs::add(context, write, cancel).await?;
     Ok(ToolOutcome::ok(format!(
-        "{person} accepted it: kept as `{}` and merged with this thread. Name it in the design.",
-        picture.path()
+        "{person} accepted it: kept as `{}` and merged with this thread. Name that in the design, and {}, from where the Coder copies it until then.",
+        picture.path(),
+        copy.display()
     )))
 }
 

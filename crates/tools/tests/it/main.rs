@@ -11,6 +11,7 @@ mod execution;
 mod fixture;
 mod history;
 mod nested;
+mod outgoing;
 mod outside;
 mod readiness;
 mod reading;
