@@ -29,13 +29,26 @@ fn only_files_within_reach_leave_and_without_secrets() {
 
     let (name, bytes) = out("log.txt").unwrap();
     let text = String::from_utf8(bytes).unwrap();
-    assert!(name == "log.txt" && text.contains("[REDACTED") && !text.contains(&key), "{text}");
+    assert!(
+        name == "log.txt" && text.contains("[REDACTED") && !text.contains(&key),
+        "{text}"
+    );
     assert_eq!(out(shot.to_str().unwrap()).unwrap().1, b"\x89PNG");
-    for path in [".env", "empty.txt", "../secret.txt", "link.txt", "/etc/passwd", "none"] {
+    for path in [
+        ".env",
+        "empty.txt",
+        "../secret.txt",
+        "link.txt",
+        "/etc/passwd",
+        "none",
+    ] {
         assert!(out(path).is_err(), "{path}");
     }
     let research = Some(Scope::Research);
     assert!(fixture.context.outgoing(research, "log.txt").is_err());
     let other = fixture.context.outgoing(research, shot.to_str().unwrap());
-    assert!(other.is_err(), "who reads a part only sends of that part only");
+    assert!(
+        other.is_err(),
+        "who reads a part only sends of that part only"
+    );
 }
