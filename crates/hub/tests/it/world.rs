@@ -222,6 +222,8 @@ pub(crate) fn subject(kind: DecisionKind, words: &str) -> Subject {
         DecisionKind::Merge => json!({"merge": {"pr": 7, "head": "a", "tree": "b",
             "title": words, "description": "d", "writer": "lead"}}),
         DecisionKind::Maps => json!({"maps": {"files": [{"file": "coder.md", "diff": words}]}}),
+        DecisionKind::Picture => json!({"picture": {"name": "a.png", "prompt": words,
+            "made_from": [], "model": "m", "cost": 1, "file": "F1", "sha256": "00"}}),
         DecisionKind::Develop => {
             json!({"develop": {"items": [], "at_once": 1, "budget": 1_000_000_000}})
         }
