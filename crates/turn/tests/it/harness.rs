@@ -280,6 +280,8 @@ pub(crate) fn subject(kind: DecisionKind) -> Subject {
         DecisionKind::Merge => json!({"merge": {"pr": 7, "head": "a", "tree": "b", "title": "t",
             "description": "d", "writer": "lead"}}),
         DecisionKind::Maps => json!({"maps": {"files": []}}),
+        DecisionKind::Picture => json!({"picture": {"name": "a.png", "prompt": "p",
+            "made_from": [], "model": "m", "cost": 1, "file": "F1", "sha256": "00"}}),
         DecisionKind::Develop => json!({"develop": {"items": [], "at_once": 1, "budget": 0}}),
         DecisionKind::Roadmap => json!({"roadmap": {"changes": [], "diff": ""}}),
         DecisionKind::Cap => json!({"cap": {"budget": "thread", "cap": 1, "used": 1}}),
