@@ -15,9 +15,8 @@ use url::Url;
 
 use crate::world::{PATIENCE, World, client, config, take, text_of};
 
-/// What runs a second time on PostgreSQL: everything that only needs the hub, and of the
-/// relay what it receives and sends. Left out is what looks into the file itself, starts
-/// browsers or SDKs, or takes minutes.
+/// What runs a second time on PostgreSQL: nearly everything that only needs the hub, and
+/// the relay to Slack.
 const AGAIN: &[&str] = &[
     "control::",
     "decisions::",
@@ -36,14 +35,31 @@ const AGAIN: &[&str] = &[
     "words::",
 ];
 
+/// Hubs that are killed, at each point and at random, with Slack and without.
+const KILLED: &[&str] = &["kills::", "kill_storm::", "relay_kills::"];
+
+/// Tests that look into SQLite's file themselves, and one with a browser.
+const NOT: &[&str] = &["after_a_longer_absence", "by_clicks"];
+
 #[test]
 fn the_suite_holds_on_postgres() {
+    again(AGAIN, 80);
+}
+
+#[test]
+fn hubs_killed_anywhere_lose_and_repeat_nothing_on_postgres() {
+    again(KILLED, 5);
+}
+
+/// Runs tests of this program with a store in PostgreSQL.
+fn again(tests: &[&str], at_least: u32) {
     let Some(server) = Postgres::start() else {
         return;
     };
     let ran = Command::new(std::env::current_exe().unwrap())
-        .args(AGAIN)
-        .args(["--skip", "by_clicks", "--test-threads=2"])
+        .args(tests)
+        .args(NOT.iter().flat_map(|name| ["--skip", name]))
+        .arg("--test-threads=2")
         .env("CODEBUTLER_TEST_DATABASE", server.address())
         .stdin(Stdio::null())
         .output()
@@ -52,7 +68,7 @@ fn the_suite_holds_on_postgres() {
     assert!(ran.status.success(), "{said}");
     let summary = said.lines().find(|line| line.contains("test result: ok"));
     let passed = summary.and_then(|line| line.split_whitespace().nth(3)?.parse::<u32>().ok());
-    assert!(passed.unwrap_or(0) > 50, "{said}");
+    assert!(passed.unwrap_or(0) >= at_least, "{said}");
 }
 
 /// Two hubs, each with a folder of its own, on one store.
