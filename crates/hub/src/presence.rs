@@ -95,11 +95,10 @@ impl Drop for Here {
 /// Takes up who is connected to other hubs, and tells the pages of a change.
 pub(crate) fn is_elsewhere(app: &App, agents: HashSet<AgentKey>) {
     let known = &app.presence.elsewhere;
-    let before = std::mem::replace(
-        &mut *known.lock().unwrap_or_else(PoisonError::into_inner),
-        agents.clone(),
-    );
-    if before != agents {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if *known != agents {
+        *known = agents;
+        drop(known);
         tell(app);
     }
 }

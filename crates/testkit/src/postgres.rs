@@ -1,6 +1,8 @@
 //! A real PostgreSQL (Debian's package) in a temporary folder, on a free port of this
 //! machine. It refuses to run as root, so root runs it as `nobody`. Gone when dropped.
 
+#![expect(clippy::unwrap_used, reason = "a test kit stops at the first surprise")]
+
 use std::{
     fs,
     io::{BufRead, BufReader, Read},

@@ -50,7 +50,7 @@ impl StorePlace {
                     server: "hub.database".to_owned(),
                     source,
                 })?;
-                Place::Database(address, clock)
+                Place::Database(Box::new(address), clock)
             }
         })
     }
@@ -74,7 +74,7 @@ impl From<&PathBuf> for StorePlace {
 fn in_tests(folder: &Path) -> Option<Secret> {
     let server = std::env::var("CODEBUTLER_TEST_DATABASE").ok()?;
     let folder = std::path::absolute(folder).ok()?;
-    let hash = butler_protocol::Sha256Hex::of(&folder.display().to_string());
+    let hash = butler_protocol::Sha256Hex::of(folder.display().to_string());
     Some(Secret::new(format!(
         "{server}?schema=t_{}",
         &hash.as_str()[..16]
@@ -85,7 +85,7 @@ fn in_tests(folder: &Path) -> Option<Secret> {
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
     File(StoreFile),
-    Database(Address, Clock),
+    Database(Box<Address>, Clock),
 }
 
 impl Place {

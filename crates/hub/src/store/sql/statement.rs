@@ -22,6 +22,7 @@ pub(crate) enum Statement<'db> {
 
 impl Statement<'_> {
     /// Runs it; gives how many rows it changed.
+    #[expect(clippy::needless_pass_by_value, reason = "callers write `[id]`")]
     pub(crate) fn execute(&mut self, values: impl Params) -> Result<usize> {
         match self {
             Self::Sqlite(statement) => {
@@ -33,6 +34,7 @@ impl Statement<'_> {
     }
 
     /// Its first row.
+    #[expect(clippy::needless_pass_by_value, reason = "callers write `[id]`")]
     pub(crate) fn query_row<T>(
         &mut self,
         values: impl Params,
@@ -52,6 +54,7 @@ impl Statement<'_> {
     }
 
     /// All its rows, one after the other.
+    #[expect(clippy::needless_pass_by_value, reason = "callers write `[id]`")]
     pub(crate) fn query_map<T, F>(
         &mut self,
         values: impl Params,
