@@ -3,6 +3,7 @@
 
 use butler_repo::{Author, Forge, IssueNumber, NewIssue, Repo};
 use butler_testkit::git;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::team::{Team, says, story};
@@ -37,9 +38,17 @@ async fn an_issue_is_read_as_data_and_labelled_after_a_click() {
     };
     assert!(labels().await.is_empty());
     team.press(&root, "approve").await;
+    let reply = |thread: &Value| says(thread, "Thank you, we see it too.");
+    team.until(&root, "the second card", reply).await;
+    assert_eq!(labels().await, ["bug"]);
+    // The reply is asked for by itself, and whoever asked may die: it is said once.
+    team.kill("pm");
+    team.press(&root, "approve").await;
     team.until(&root, "the answer", |thread| says(thread, "I labelled it"))
         .await;
-    assert_eq!(labels().await, ["bug"]);
+    let issue = tracker.issue(IssueNumber(1), &cancel).await.unwrap();
+    let said: Vec<&str> = issue.comments.iter().map(|one| one.body.trim()).collect();
+    assert_eq!(said, ["Thank you, we see it too."]);
     let offered = team.log(&root, "pm").contains("\"name\":\"GHIssue\"");
     assert!(offered, "the skill asked for it");
 }
