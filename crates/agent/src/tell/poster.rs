@@ -73,9 +73,9 @@ impl Poster {
             updates.told().await;
         }
         let post = self.in_thread(thread, text, None, tag);
-        fault("agent.before-post");
+        fault("agent.before-share");
         let shown = self.web.share(&post, files).await?;
-        fault("agent.after-post");
+        fault("agent.after-share");
         Ok(shown)
     }
 

@@ -54,6 +54,7 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "agent.session",
         "a session of one agent without a hub begins",
     ),
+    ("agent.share", "a post with files below it"),
     (
         "agent.shortcut",
         "a person's exact words are passed on to another role",
