@@ -8,11 +8,11 @@ pub(crate) mod history;
 pub(crate) mod overlap;
 pub(crate) mod playbook_cache;
 pub(crate) mod pruning;
-pub(crate) mod pull_news;
-pub(crate) mod pull_page;
 pub(crate) mod rules_in_force;
 pub(crate) mod servers;
 pub(crate) mod stories;
 pub(crate) mod tree;
 pub(crate) mod trials;
 pub(crate) mod work_so_far;
+
+pub(crate) use forge::{pull_news, pull_page};

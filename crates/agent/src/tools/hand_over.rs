@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::{
     ChatTool, arguments, failed,
-    patience::{PATIENT, until_it_answers},
+    github::patience::{PATIENT, until_it_answers},
     spec,
 };
 use crate::{

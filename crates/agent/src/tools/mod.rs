@@ -10,7 +10,6 @@ mod hand_over;
 mod images;
 mod look_around;
 mod memory;
-mod patience;
 mod propose_merge;
 mod propose_plan;
 mod read_thread;

@@ -17,7 +17,7 @@ use tracing::warn;
 
 use super::{
     ChatTool,
-    patience::{PATIENT, until_it_answers},
+    github::patience::{PATIENT, until_it_answers},
     spec,
 };
 use crate::{

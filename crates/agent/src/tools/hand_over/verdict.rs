@@ -19,7 +19,10 @@ use crate::{
     decide::review::{self, Depth, FormChecks},
     tell::{change, forge_text, render},
     thread::context::ThreadContext,
-    tools::{failed, github::pull, patience::until_it_answers},
+    tools::{
+        failed,
+        github::{patience::until_it_answers, pull},
+    },
     upkeep::overlap,
 };
 

@@ -10,19 +10,18 @@ use butler_repo::{Error, block_of};
 use butler_tools::ToolContext;
 use tracing::warn;
 
-use super::failed;
 use crate::{
-    tell::forge_text::trouble, thread::context::ThreadContext,
+    tell::forge_text::trouble, thread::context::ThreadContext, tools::failed,
     upkeep::forge::pull_watch::after_failure,
 };
 
 /// How long a call may take that waits for the forge.
-pub(super) const PATIENT: Duration = Duration::from_secs(60 * 60);
+pub(in crate::tools) const PATIENT: Duration = Duration::from_secs(60 * 60);
 /// So long it waits; the rest of its time is for what it does besides.
 const MOST: Duration = Duration::from_secs(45 * 60);
 
 /// Asks until there is an answer. `what` says, without "failed", what did not go.
-pub(super) async fn until_it_answers<T, F>(
+pub(in crate::tools) async fn until_it_answers<T, F>(
     context: &ThreadContext,
     tool_context: &ToolContext,
     what: &str,
