@@ -70,7 +70,10 @@ pub(crate) fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec
 #[must_use]
 pub fn chat_specs(role: Option<Role>) -> Vec<ToolSpec> {
     vec![
-        send_message::SendMessage::told(),
+        role.map_or_else(
+            send_message::SendMessage::told,
+            send_message::SendMessage::told_to,
+        ),
         ask_user::AskUser::told(),
         propose_plan::told(),
         role.map_or_else(HandOverTool::told, HandOverTool::told_to),

@@ -27,6 +27,18 @@ pub(crate) struct Input {
     files: Vec<String>,
 }
 
+impl SendMessage {
+    /// What a role is told: files are for those who make some.
+    pub(crate) fn told_to(role: Role) -> ToolSpec {
+        let mut told = Self::told();
+        let fields = told.parameters["properties"].as_object_mut();
+        if let Some(fields) = fields.filter(|_| right(role, "Screenshot") == Right::No) {
+            fields.remove("files");
+        }
+        told
+    }
+}
+
 impl ChatTool for SendMessage {
     type Input = Input;
 
@@ -41,6 +53,10 @@ impl ChatTool for SendMessage {
              mentioned has answered, or ten minutes pass. Example: {\"message\": \"@codebutler.pm \
              is the order of the list part of the contract?\", \"wait_for_reply\": true}",
         )
+    }
+
+    fn told_here(&self) -> ToolSpec {
+        Self::told_to(self.0.role())
     }
 
     async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
