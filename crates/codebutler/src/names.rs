@@ -9,8 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::Value;
+
 /// Who has which name.
 const FILE: &str = "repos.json";
+
+const NEWER: &str = "it was written by a newer codebutler; use the newer one";
 
 type Names = BTreeMap<String, PathBuf>;
 
@@ -76,7 +80,14 @@ fn locked(home: &Path) -> io::Result<File> {
 
 fn read(home: &Path) -> io::Result<Names> {
     match fs::read(home.join(FILE)) {
-        Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+        Ok(bytes) => {
+            let names: Value = serde_json::from_slice(&bytes)?;
+            // Today's form has folders only; a later one will say its number here.
+            if names["version"].is_number() {
+                return Err(io::Error::other(NEWER));
+            }
+            Ok(serde_json::from_value(names)?)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Names::new()),
         Err(error) => Err(error),
     }
@@ -167,6 +178,19 @@ mod tests {
         fs::copy(at("shop").join(MARK), at("copy").join(MARK)).unwrap();
         assert_eq!(name(&at("copy")), "copy");
         assert_eq!(name(&at("shop")), "app");
+    }
+
+    #[test]
+    fn names_of_a_newer_build_are_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let later = r#"{"version": 2, "repos": {"app": {"root": "/app"}}}"#;
+        fs::write(home.path().join(FILE), later).unwrap();
+        let refused = name_of(home.path(), home.path()).unwrap_err();
+        assert!(
+            refused.to_string().contains("newer codebutler"),
+            "{refused}"
+        );
+        assert_eq!(fs::read_to_string(home.path().join(FILE)).unwrap(), later);
     }
 
     #[test]

@@ -27,6 +27,19 @@ pub enum JournalError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A later build has written a line. The file is left alone.
+    #[error(
+        "{} was written by a newer codebutler (line {line}: {problem}); use the newer one",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Which line, from 1; 0 where only the end was read.
+        line: u64,
+        /// What is not known here.
+        problem: String,
+    },
     /// Another process, or another journal of this one, owns the log.
     #[error("{} belongs to another process that is still running", path.display())]
     Owned {
@@ -80,6 +93,7 @@ impl JournalError {
             },
             Self::Owned { .. } => "Stop the other CodeButler that works on this repository",
             Self::Stale { .. } => "A newer process of this role has taken over",
+            Self::Newer { .. } => "Update codebutler on this machine",
             Self::Damaged { .. } => "Move the file aside, or restore it from a backup",
             Self::Touched { .. } | Self::Closed { .. } | Self::Record { .. } => {
                 "Nothing else should write to that folder"

@@ -1,11 +1,16 @@
 //! One line: `{"crc":"8 hex digits","entry":{…}}`. The checksum (CRC32C) covers
 //! the bytes of the entry exactly as they stand in the line, so that reading
 //! needs no canonical form.
+//!
+//! Lines of this build are of the first version and do not say so. A later one says
+//! `"v":2` before its entry; such a line, and a whole one with a record that is not
+//! known here, was written by a newer build and is nothing to cut off.
 
 use butler_protocol::Entry;
 
 const OPEN: &str = "{\"crc\":\"";
 const MIDDLE: &str = "\",\"entry\":";
+const VERSION: &str = "\",\"v\":";
 const CRC_DIGITS: usize = 8;
 
 /// Appends the line of `entry`, newline included.
@@ -19,15 +24,39 @@ pub(crate) fn encode(entry: &Entry, out: &mut Vec<u8>) -> Result<(), serde_json:
     Ok(())
 }
 
+/// Why a line cannot be read.
+#[derive(Debug)]
+pub(crate) enum Bad {
+    /// It is not what somebody wrote.
+    Broken(String),
+    /// It is, and this build does not know what it means.
+    Newer(String),
+}
+
 /// Reads a line without its newline.
-pub(crate) fn decode(line: &[u8]) -> Result<Entry, String> {
-    let body = body(line).ok_or("it is not a line of a log")?;
-    let (claimed, bytes) = body;
+pub(crate) fn decode(line: &[u8]) -> Result<Entry, Bad> {
+    let broken = |why: &str| Bad::Broken(why.to_owned());
+    let Some((claimed, bytes)) = body(line) else {
+        return Err(match later_version(line) {
+            Some(version) => Bad::Newer(format!("it is of version {version}")),
+            None => broken("it is not a line of a log"),
+        });
+    };
     let actual = format!("{:08x}", crc32c::crc32c(bytes));
     if claimed != actual.as_bytes() {
-        return Err("its checksum does not match".to_owned());
+        return Err(broken("its checksum does not match"));
     }
-    serde_json::from_slice(bytes).map_err(|error| format!("its record is not understood: {error}"))
+    let unknown = |error| Bad::Newer(format!("its record is not understood: {error}"));
+    serde_json::from_slice(bytes).map_err(unknown)
+}
+
+/// The version of a whole line that has one.
+fn later_version(line: &[u8]) -> Option<u32> {
+    let rest = line.strip_prefix(OPEN.as_bytes())?.get(CRC_DIGITS..)?;
+    let rest = rest.strip_prefix(VERSION.as_bytes())?;
+    let end = rest.iter().position(|byte| *byte == b',')?;
+    line.strip_suffix(b"}")?;
+    str::from_utf8(&rest[..end]).ok()?.parse().ok()
 }
 
 /// Whether a bad line has a good one inside, which means that a newline is gone.

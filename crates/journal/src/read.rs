@@ -8,7 +8,10 @@ use std::{
 
 use butler_protocol::Entry;
 
-use crate::{JournalError, line};
+use crate::{
+    JournalError,
+    line::{self, Bad},
+};
 
 /// What a log holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,13 +86,9 @@ pub fn last_entries(path: &Path) -> Result<Vec<Entry>, JournalError> {
         // The first one was cut by us.
         lines.remove(0);
     }
-    let whole = lines.into_iter().map(|line| {
-        line::decode(line).map_err(|problem| JournalError::Damaged {
-            path: path.to_owned(),
-            line: 0,
-            problem,
-        })
-    });
+    let whole = lines
+        .into_iter()
+        .map(|line| line::decode(line).map_err(|bad| refused(path, 0, bad)));
     whole.collect()
 }
 
@@ -108,12 +107,12 @@ pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Log, JournalError> {
         let decoded = line::decode(line).and_then(|entry| in_order(entry, expected));
         match decoded {
             Ok(entry) if end.is_some() => entries.push(entry),
-            Err(problem) if next < bytes.len() || line::hides_another(line) => {
-                return Err(JournalError::Damaged {
-                    path: path.to_owned(),
-                    line: expected,
-                    problem,
-                });
+            // Also at the end, where a broken one would be cut off.
+            Err(bad @ Bad::Newer(_)) if end.is_some() => {
+                return Err(refused(path, expected, bad));
+            }
+            Err(bad) if next < bytes.len() || line::hides_another(line) => {
+                return Err(refused(path, expected, bad));
             }
             _ => {
                 let good_bytes = good as u64;
@@ -131,12 +130,28 @@ pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Log, JournalError> {
     })
 }
 
-fn in_order(entry: Entry, expected: u64) -> Result<Entry, String> {
-    if entry.seq == expected {
-        Ok(entry)
-    } else {
-        Err(format!("it has number {} instead of {expected}", entry.seq))
+fn refused(path: &Path, line: u64, bad: Bad) -> JournalError {
+    let path = path.to_owned();
+    match bad {
+        Bad::Broken(problem) => JournalError::Damaged {
+            path,
+            line,
+            problem,
+        },
+        Bad::Newer(problem) => JournalError::Newer {
+            path,
+            line,
+            problem,
+        },
     }
+}
+
+fn in_order(entry: Entry, expected: u64) -> Result<Entry, Bad> {
+    if entry.seq == expected {
+        return Ok(entry);
+    }
+    let problem = format!("it has number {} instead of {expected}", entry.seq);
+    Err(Bad::Broken(problem))
 }
 
 #[cfg(test)]
@@ -198,6 +213,30 @@ mod end_tests {
 
     use super::*;
     use crate::Journal;
+
+    /// What an older build finds after somebody went back to it.
+    #[test]
+    fn what_a_newer_build_wrote_is_refused_and_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("coder.jsonl");
+        let entry = r#"{"seq":1,"epoch":1,"at_ms":0,"record":{"t":"of_tomorrow"}}"#;
+        let crc = crc32c::crc32c(entry.as_bytes());
+        for middle in ["", "\"v\":2,"] {
+            let line = format!("{{\"crc\":\"{crc:08x}\",{middle}\"entry\":{entry}}}\n");
+            std::fs::write(&path, &line).unwrap();
+            let refused = Journal::open(&path, Epoch(9)).unwrap_err();
+            assert!(
+                refused.to_string().contains("newer codebutler"),
+                "{refused}"
+            );
+            let refused = last_entries(&path).unwrap_err();
+            assert!(
+                refused.to_string().contains("newer codebutler"),
+                "{refused}"
+            );
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), line);
+        }
+    }
 
     #[test]
     fn the_end_of_a_long_log_is_read_alone_and_a_torn_line_is_passed_over() {

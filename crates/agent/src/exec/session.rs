@@ -13,6 +13,7 @@ use butler_protocol::{
     ChannelId, Clock, Ending, MessageTs, Record, Role, Sha256Hex, ThreadId, fault,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The channel in the ids of sessions.
 const CHANNEL: &str = "exec";
@@ -39,9 +40,17 @@ pub struct Session {
 /// What is written down about a session.
 #[derive(Debug, Serialize, Deserialize)]
 struct About {
+    /// The shape of this file, for later builds.
+    #[serde(default = "first_version")]
+    version: u32,
     folder: PathBuf,
     role: Role,
     task: String,
+}
+
+/// The shape that this build writes, and the only one that it reads.
+const fn first_version() -> u32 {
+    1
 }
 
 /// How far a session came.
@@ -64,6 +73,9 @@ pub enum SessionError {
     /// No such id here.
     #[error("there is no session `{0}` for this folder")]
     Unknown(String),
+    /// A later build began it.
+    #[error("the session `{0}` was written by a newer codebutler; use the newer one")]
+    Newer(String),
     /// Nothing to take up.
     #[error("no unfinished session of this folder to resume")]
     NothingOpen,
@@ -91,6 +103,7 @@ impl Sessions {
         let ts = MessageTs::from_parts(now.as_secs(), now.subsec_micros());
         let thread = ThreadId::new(ChannelId::new(CHANNEL), ts);
         let about = About {
+            version: first_version(),
             folder: self.folder.clone(),
             role,
             task: task.to_owned(),
@@ -109,6 +122,9 @@ impl Sessions {
     pub fn find(&self, id: &str) -> Result<Session, SessionError> {
         let unknown = || SessionError::Unknown(id.to_owned());
         let thread = ThreadId::from_dir_name(id).map_err(|_| unknown())?;
+        if self.is_newer(&thread) {
+            return Err(SessionError::Newer(id.to_owned()));
+        }
         let role = self.role_of(&thread).ok_or_else(unknown)?;
         Ok(self.session(thread, role))
     }
@@ -158,7 +174,14 @@ impl Sessions {
 
     fn about(&self, thread: &ThreadId) -> Option<About> {
         let bytes = fs::read(ThreadDir::new(&self.root, thread).facts()).ok()?;
-        serde_json::from_slice(&bytes).ok()
+        let about: About = serde_json::from_slice(&bytes).ok()?;
+        (about.version == first_version()).then_some(about)
+    }
+
+    fn is_newer(&self, thread: &ThreadId) -> bool {
+        let bytes = fs::read(ThreadDir::new(&self.root, thread).facts()).unwrap_or_default();
+        let about: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        about["version"].as_u64() > Some(u64::from(first_version()))
     }
 }
 
@@ -222,6 +245,16 @@ mod tests {
         assert_eq!(here.missing_word(&open).unwrap().as_deref(), Some("first"));
         assert_eq!(here.missing_word(&new).unwrap(), None);
         assert_eq!(here.find(&new.id()).unwrap().role, Role::Pm);
+        let facts = ThreadDir::new(&here.root, &new.thread).facts();
+        let later = fs::read_to_string(&facts)
+            .unwrap()
+            .replace("\"version\": 1", "\"version\": 2");
+        fs::write(&facts, later).unwrap();
+        let refused = here.find(&new.id()).unwrap_err();
+        assert!(
+            refused.to_string().contains("newer codebutler"),
+            "{refused}"
+        );
         let elsewhere = Sessions::of(state.path(), Path::new("/b"), clock);
         assert!(matches!(
             elsewhere.newest_open(),

@@ -142,7 +142,12 @@ fn change(threads: &Path, edit: impl FnOnce(&mut Trials)) -> io::Result<Trials> 
     fs::create_dir_all(threads)?;
     let lock = File::create(threads.join(LOCK))?;
     lock.lock()?;
-    let mut trials = Trials::read(threads);
+    let mut trials = match fs::read(threads.join(FILE)) {
+        // What cannot be read may be a newer build's, and is not written over.
+        Ok(bytes) => Trials(serde_json::from_slice(&bytes)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Trials::default(),
+        Err(error) => return Err(error),
+    };
     edit(&mut trials);
     let text = serde_json::to_string_pretty(&trials.0)?;
     write_whole(&threads.join(FILE), text.as_bytes()).map_err(io::Error::other)?;
@@ -186,6 +191,11 @@ mod tests {
         assert!(trials.counts("k3m9qa", &thread(0)) && !trials.counts("k3m9qa", &thread(99)));
         assert!(trials.counts("brave2", &thread(99)), "it is on no trial");
         Trials::end(folder.path(), "k3m9qa").unwrap();
+        let later = r#"{"version": 2, "trials": []}"#;
+        fs::write(folder.path().join(FILE), later).unwrap();
+        Trials::begin(folder.path(), "k3m9qa", 1).unwrap_err();
+        assert_eq!(fs::read_to_string(folder.path().join(FILE)).unwrap(), later);
+        fs::remove_file(folder.path().join(FILE)).unwrap();
         assert_eq!(Trials::read(folder.path()), Trials::default());
     }
 }

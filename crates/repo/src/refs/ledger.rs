@@ -5,6 +5,7 @@
 
 use butler_protocol::{CommitSha, Role, fault};
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -12,6 +13,9 @@ use crate::{
     commits::{commit::Commit, tree},
     refs::push::{Pushed, RefChange},
 };
+
+/// The newest shape that this build reads; a later one would lose what is new in it.
+const VERSION: u64 = 1;
 
 /// What can be kept.
 pub(crate) trait Entry: Serialize + DeserializeOwned {
@@ -88,7 +92,14 @@ async fn read<E: Entry>(repo: &Repo, commit: &str, cancel: &CancellationToken) -
         .accept(&[0, 128])
         .run(cancel)
         .await?;
-    serde_json::from_slice(&blob.stdout).map_err(|_| blob.unreadable())
+    let kept: Value = serde_json::from_slice(&blob.stdout).map_err(|_| blob.unreadable())?;
+    if kept["version"].as_u64() > Some(VERSION) {
+        return Err(Error::Unreadable {
+            command: E::FILE.to_owned(),
+            answer: "it was written by a newer codebutler; use the newer one".to_owned(),
+        });
+    }
+    serde_json::from_value(kept).map_err(|_| blob.unreadable())
 }
 
 /// Writes a new state as a commit on top of the old one; no ref moves.
