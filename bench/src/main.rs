@@ -1,10 +1,12 @@
 //! Benches on the built binary, each against a floor or a bar in the same run:
 //! `turns` (what a turn of `codebutler exec` costs), `idle` (what a team
-//! that waits holds in memory), `pages` (what open pages cost the hub) and `servers` (what MCP servers cost that nobody uses).
+//! that waits holds in memory), `pages` (what open pages cost the hub), `company` (what 200 sleeping teams cost) and
+//! `servers` (what MCP servers cost that nobody uses).
 //! Figures are printed as a table and written to a
 //! file; a bar that is not met is said and makes the exit code 1.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
+mod company;
 mod cpu;
 mod floor;
 mod idle;
@@ -25,6 +27,7 @@ Usage: butler-bench <bench> --binary <codebutler> [--out <file>]
   turns   CPU, memory and start of `codebutler exec` at 25, 100, 400 and 1,000 turns
   idle    memory of a hub and six agents that wait
   pages   a thread of 2,000 messages, and 200 open pages at one hub
+  company 200 repositories whose 1,200 agents sleep, and how long waking takes
   servers what five configured MCP servers cost before anybody uses them
 ";
 
@@ -57,6 +60,7 @@ fn run(words: &[String]) -> Result<bool> {
         Some("turns") => turns::measure(&binary()?)?,
         Some("idle") => idle::measure(&binary()?)?,
         Some("pages") => pages::measure(&binary()?)?,
+        Some("company") => company::measure(&binary()?)?,
         Some("servers") => servers::measure(&binary()?)?,
         _ => bail!("which bench?"),
     };

@@ -122,6 +122,11 @@ pub(crate) fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
     if servers.join("venv").exists() {
         variables.push(("CODEBUTLER_MCP_DIR", servers.to_string_lossy().into_owned()));
     }
+    let prometheus = place.parts.join("prometheus");
+    if prometheus.join("usr").exists() {
+        let prometheus = prometheus.to_string_lossy().into_owned();
+        variables.push(("CODEBUTLER_PROMETHEUS_DIR", prometheus));
+    }
     if place.ci {
         variables.push(("CODEBUTLER_REQUIRE_GH", "1".to_owned()));
     }

@@ -39,7 +39,7 @@ Usage: cargo xtask <verb>
   nightly        every test at its full size, and the ones that take minutes
   lint           formatting, lints and licences
   facts          build the packaged binary and measure what the README says about it
-  bench [name]   build the packaged binary and run a bench of bench/, or all: turns, idle, pages, servers
+  bench [name]   build the packaged binary and run a bench of bench/, or all: turns, idle, pages, company, servers
   dist           build the packages: archive, .deb, checksums, in target/dist
   dist --binary FILE
                  package a binary that is already built

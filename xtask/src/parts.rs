@@ -157,6 +157,16 @@ pub(crate) const PARTS: &[Part] = &[
         ],
     },
     Part {
+        name: "Prometheus' promtool",
+        needed_by: &["crates/hub/tests/monitoring"],
+        found: &["{parts}/prometheus/usr/bin/promtool", "--version"],
+        install: &[&[
+            "sh",
+            "crates/hub/tests/monitoring/setup.sh",
+            "{parts}/prometheus",
+        ]],
+    },
+    Part {
         name: "GitHub's gh",
         needed_by: &["crates/repo/tests/it/github.rs"],
         found: &["gh", "--version"],

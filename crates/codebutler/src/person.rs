@@ -1,6 +1,6 @@
 //! A person of the workspace, by the same JSON API that scripts use.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use butler_config::Settings;
 use butler_hub::Tokens;
@@ -141,6 +141,21 @@ impl Person {
         let mut answer = answer(request).await?;
         let messages = answer["messages"].as_array_mut().map(std::mem::take);
         Ok(messages.unwrap_or_default())
+    }
+
+    /// Which sleeping teams have something to do, and which of the others have not. Takes a
+    /// while when there is nothing to say.
+    pub(crate) async fn waking(
+        &self,
+        asleep: &HashSet<&String>,
+        awake: &HashSet<&String>,
+        at_most: Duration,
+    ) -> Result<Value, CliError> {
+        let mut body = json!({"asleep": asleep, "awake": awake});
+        if !awake.is_empty() {
+            body["wait_ms"] = json!(at_most.max(AGAIN).as_millis());
+        }
+        self.post("v1/waking", &body).await
     }
 
     /// The newest threads, with phase and pull request.

@@ -15,7 +15,7 @@ use std::{
 
 use butler_agent::AgentConfig;
 use butler_config::{EndpointKind as Kind, ForgeIs, Machine, Settings};
-use butler_hub::{Caps, HubConfig, Pace, RelayConfig, StorePlace};
+use butler_hub::{Caps, HubConfig, Outgoing, Pace, RelayConfig, StorePlace};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Redactor};
 use butler_protocol::{Price, Role, Secret, Usd};
@@ -80,13 +80,10 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     config.people = settings.machine.people.clone();
     let public = settings.machine.hub.public_url.as_deref();
     config.public_url = public.and_then(|url| Url::parse(url).ok());
-    config.webhook = match settings.machine.hub.webhook.clone() {
-        Some(address) => {
-            let ca_file = settings.machine.network.ca_file.as_ref().map(PathBuf::from);
-            let webhook = Webhook::new(address, ca_file);
-            Some(webhook.map_err(|error| CliError::user(format!("hub.webhook: {error}")))?)
-        }
-        None => None,
+    let hub = &settings.machine.hub;
+    config.outgoing = Outgoing {
+        webhook: called(settings, "hub.webhook", hub.webhook.as_ref())?,
+        traces: called(settings, "hub.traces", hub.traces.as_ref())?,
     };
     config
         .forge_secret
@@ -94,6 +91,21 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     config.relay = relay_config(settings)?;
     config.version = VERSION.to_owned();
     Ok(config)
+}
+
+/// An address of the machine config that the hub posts to.
+fn called(
+    settings: &Settings,
+    key: &str,
+    address: Option<&Secret>,
+) -> Result<Option<Webhook>, CliError> {
+    let Some(address) = address else {
+        return Ok(None);
+    };
+    let ca_file = settings.machine.network.ca_file.as_ref().map(PathBuf::from);
+    let webhook = Webhook::new(address.clone(), ca_file);
+    let wrong = |error| CliError::user(format!("{key}: {error}"));
+    webhook.map(Some).map_err(wrong)
 }
 
 /// How much the repo may spend.

@@ -180,6 +180,9 @@ pub struct HubAddress {
     /// An address that is told what newly waits for somebody, as an incoming webhook of Slack, Mattermost or Discord (`/slack`) takes it: `{"text": …}`. Whoever knows the address can write there, so it is kept like a key.
     #[schemars(with = "Option<String>", extend("x-secret" = true, "format" = "webhook"))]
     pub webhook: Option<Secret>,
+    /// A collector that takes traces of threads as OTLP over HTTP in JSON, as in `http://127.0.0.1:4318/v1/traces`: who worked how long on what, with which model and tool. No words of people, models or tools are in them.
+    #[schemars(with = "Option<String>", extend("x-secret" = true, "format" = "webhook"))]
+    pub traces: Option<Secret>,
     /// The secret of webhooks, where the forge can reach the hub: `POST /webhooks/<channel id>` with
     /// it has the team look at the forge at once.
     #[schemars(with = "Option<String>", extend("x-secret" = true))]
@@ -197,6 +200,7 @@ impl Default for HubAddress {
             listen: SocketAddr::from(([127, 0, 0, 1], 7878)),
             public_url: None,
             webhook: None,
+            traces: None,
             forge_secret: None,
             database: None,
         }

@@ -17,8 +17,9 @@ use axum::{
     routing::{get, post},
 };
 use butler_protocol::{
-    Activity, DecisionView, Epoch, PlanSummary, PullNews, RecordBatch, RequestId, Reservation,
-    ReserveAnswer, Role, Settlement, Sha256Hex, StampKind, ThreadId, ThreadSummary, fault,
+    Activity, DecisionView, Entry, Epoch, PlanSummary, PullNews, RecordBatch, RequestId,
+    Reservation, ReserveAnswer, Role, Settlement, Sha256Hex, StampKind, ThreadId, ThreadSummary,
+    fault,
 };
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -29,6 +30,7 @@ use crate::{
     hub::app::App,
     identity::{Agent, Identity},
     log::{self, Happening, notice::Notice},
+    metrics::traces,
     presence::{self, activity},
     store::{
         db::Db,
@@ -141,6 +143,7 @@ async fn reserve(
     Json(wanted): Json<Reservation>,
 ) -> Result<Json<ReserveAnswer>, Refused> {
     let caps = app.rules.caps.clone();
+    let repo = caller.agent.repo.clone();
     let answer = app
         .store
         .write(move |tx| {
@@ -162,6 +165,14 @@ async fn reserve(
             Ok(answer)
         })
         .await?;
+    let limit = match &answer {
+        ReserveAnswer::Refused(refusal) => Some(refusal.budget.clone()),
+        ReserveAnswer::Later(limit) => Some(format!("calls of {}", limit.whose)),
+        ReserveAnswer::Granted { .. } => None,
+    };
+    if let Some(limit) = limit {
+        app.watched.counters.refused(&repo, &limit);
+    }
     Ok(Json(answer))
 }
 
@@ -192,17 +203,20 @@ async fn records(
     Json(batch): Json<RecordBatch>,
 ) -> Result<Json<Value>, Refused> {
     let mut lines = Vec::with_capacity(batch.entries.len());
-    for entry in &batch.entries {
-        let mut line = serde_json::to_value(entry).map_err(Trouble::Json)?;
+    for entry in batch.entries {
+        let mut line = serde_json::to_value(&entry).map_err(Trouble::Json)?;
         gate::clean_value(&app.redactor, &mut line["record"]);
-        lines.push((entry.seq, line.to_string()));
+        lines.push((entry, line.to_string()));
     }
     let thread = batch.thread;
+    let traced = thread.clone();
+    let (repo, role) = (caller.agent.repo.clone(), caller.agent.role);
     if lines.is_empty() {
         let held = move |db: &Db| records_held(db, &caller.agent, &thread);
         return Ok(Json(app.store.read(held).await?));
     }
-    app.store
+    let new = app
+        .store
         .write(move |tx| {
             let agent = &caller.agent;
             agent.check_epoch(tx.db(), caller.epoch)?;
@@ -212,24 +226,48 @@ async fn records(
                  VALUES (?1, ?2, ?3, ?4, ?5)",
             )?;
             fault("hub.before-records");
-            for (seq, line) in lines {
-                insert.execute(params![
+            // What is told again is no news.
+            let mut new = Vec::new();
+            for (entry, line) in lines {
+                let written = insert.execute(params![
                     thread.channel.as_str(),
                     thread.root.as_str(),
                     agent.role.as_str(),
-                    i64::try_from(seq).unwrap_or(i64::MAX),
+                    i64::try_from(entry.seq).unwrap_or(i64::MAX),
                     line
                 ])?;
+                new.extend((written > 0).then_some(entry));
             }
             fault("hub.after-records");
             tx.say(Notice::Page {
                 channel: thread.channel,
                 root: thread.root,
             });
-            Ok(())
+            Ok(new)
         })
         .await?;
+    app.watched.counters.records(&repo, role.as_str(), &new);
+    trace(&app, traced, (&repo, role), &new).await?;
     Ok(Json(json!({"ok": true})))
+}
+
+/// Gives new lines of a log to whoever collects traces.
+async fn trace(
+    app: &App,
+    thread: ThreadId,
+    (repo, role): (&str, Role),
+    new: &[Entry],
+) -> Result<(), Trouble> {
+    let mut earlier = Vec::new();
+    if app.watched.traces.misses(&thread, role, new) {
+        let (of, before) = (thread.clone(), new.first().map_or(0, |entry| entry.seq));
+        let look = move |db: &Db| traces::earlier(db, &of, role, before);
+        earlier = app.store.read(look).await?;
+    }
+    app.watched
+        .traces
+        .records(&thread, (repo, role), &earlier, new);
+    Ok(())
 }
 
 /// The last line before the first one that is missing, and the calls whose end
@@ -328,19 +366,26 @@ async fn pull(
     for text in texts.into_iter().chain(&mut news.diff) {
         gate::clean_text(&app.redactor, text);
     }
-    app.store
+    let (repo, thread) = (caller.agent.repo.clone(), news.thread.clone());
+    let number = news.number.0;
+    let is_merged = app
+        .store
         .write(move |tx| {
             let agent = &caller.agent;
             agent.check_epoch(tx.db(), caller.epoch)?;
             agent.may_use(tx.db(), &news.thread.channel)?;
-            pulls::note(tx.db(), &agent.repo, &news)?;
+            let is_merged = pulls::note(tx.db(), &agent.repo, &news)?;
             tx.say(Notice::Page {
                 channel: news.thread.channel,
                 root: news.thread.root,
             });
-            Ok(())
+            Ok(is_merged)
         })
         .await?;
+    if is_merged {
+        let now = app.store.now_ms();
+        app.watched.traces.merged(&thread, &repo, number, now);
+    }
     Ok(Json(json!({"ok": true})))
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn set_caps(db: &Db, repo: &str, caps: &Caps) -> Result<(), Trouble> 
 }
 
 /// What a repo may spend: as its agents told, else as the hub was told.
-fn caps_of(db: &Db, repo: &str, usual: &Caps) -> Result<Caps, Trouble> {
+pub(crate) fn caps_of(db: &Db, repo: &str, usual: &Caps) -> Result<Caps, Trouble> {
     let told: Option<String> = db
         .prepare_cached("SELECT caps FROM caps WHERE repo = ?1")?
         .query_row([repo], |row| row.get(0))

@@ -34,10 +34,17 @@ use crate::{
         live_log::{self, LiveLog},
         webhooks::{self, Webhooks},
     },
-    hub::{app::App, together::Ownership},
+    hub::{
+        app::{App, Watched},
+        together::Ownership,
+    },
     identity::tokens,
     log::socket_mode,
-    metrics,
+    metrics::{
+        self,
+        counters::Counters,
+        traces::{self, Traces},
+    },
     page::{self, Welcome},
     person_api::{self, edits, guard, view_api},
     presence::{Presence, absent, notify},
@@ -78,8 +85,8 @@ pub struct HubConfig {
     pub version: String,
     /// The page's address as people reach it, where that is not this machine.
     pub public_url: Option<Url>,
-    /// Is told what newly waits for somebody.
-    pub webhook: Option<Webhook>,
+    /// Addresses that are told something.
+    pub outgoing: Outgoing,
     /// What the forge signs its webhooks with; without it none is taken.
     pub forge_secret: Option<Secret>,
     /// Real Slack; without it the hub is the workspace itself.
@@ -92,6 +99,15 @@ pub struct HubConfig {
     pub absent_after: Duration,
     /// What time it is.
     pub clock: Clock,
+}
+
+/// Addresses that are told something; none of them has to be there.
+#[derive(Debug, Clone, Default)]
+pub struct Outgoing {
+    /// Is told what newly waits for somebody.
+    pub webhook: Option<Webhook>,
+    /// A collector of traces, where threads are to be followed from message to merge.
+    pub traces: Option<Webhook>,
 }
 
 impl HubConfig {
@@ -109,7 +125,7 @@ impl HubConfig {
             test_hooks: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             public_url: None,
-            webhook: None,
+            outgoing: Outgoing::default(),
             forge_secret: None,
             relay: None,
             reachable: false,
@@ -176,6 +192,15 @@ impl Hub {
             })?;
             let address = from_here(bound);
             let live_log = Arc::new(LiveLog::default());
+            let (traces, sending) = match config.outgoing.traces {
+                Some(collector) => {
+                    let (traces, spans) = Traces::wanted();
+                    let version = config.version.clone();
+                    let sending = traces::keep_sending(spans, collector, version, cancel.clone());
+                    (traces, Some(tokio::spawn(sending)))
+                }
+                None => (Traces::default(), None),
+            };
             let app = Arc::new(App {
                 store,
                 notices,
@@ -199,7 +224,11 @@ impl Hub {
                 public_url: config.public_url,
                 relay: relay.clone(),
                 cancel: cancel.clone(),
-                live_log: Arc::clone(&live_log),
+                watched: Watched {
+                    live_log: Arc::clone(&live_log),
+                    counters: Counters::default(),
+                    traces,
+                },
                 known: Mutex::new(HashMap::new()),
                 ownership: Ownership::new(meets.is_none()),
             });
@@ -214,7 +243,8 @@ impl Hub {
                     absent::keep_telling(app, after)
                 })),
             ];
-            if let Some(webhook) = config.webhook {
+            later.extend(sending);
+            if let Some(webhook) = config.outgoing.webhook {
                 let work = move |app| notify::keep_telling(app, webhook.clone());
                 later.push(tokio::spawn(owned(Arc::clone(&app), work)));
             }

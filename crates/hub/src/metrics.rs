@@ -1,71 +1,83 @@
-//! `/metrics` in Prometheus' text form: what the store can count by itself.
+//! `/metrics` in Prometheus' text form: what is counted as it happens, and how things
+//! stand now. `packaging/monitoring` has a dashboard and alerts for it, docs/operations.md
+//! says what to do about each of them.
 
-use std::{fmt::Write as _, sync::Arc};
+pub(crate) mod counters;
+mod exposition;
+mod gauges;
+pub(crate) mod traces;
 
-use axum::extract;
+use std::{sync::Arc, time::Duration};
 
-use crate::{
-    error::{Refused, Trouble},
-    hub::app::App,
-    relay::hearing::State,
-    store::db::Db,
+use axum::{
+    extract,
+    http::header::CONTENT_TYPE,
+    response::{IntoResponse, Response},
 };
+use tokio::time::timeout;
 
-pub(crate) async fn handle(
-    extract::State(app): extract::State<Arc<App>>,
-) -> Result<String, Refused> {
-    let mut out = app.store.read(render).await?;
+use self::exposition::{Kind, Page};
+use crate::{error::Refused, hub::app::App, relay::hearing::State};
+
+/// How long the store may take to write a line.
+const WRITING: Duration = Duration::from_secs(8);
+const TEXT_FORM: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+pub(crate) async fn handle(extract::State(app): extract::State<Arc<App>>) -> Response {
+    let mut page = Page::default();
+    let build = "codebutler_build_info";
+    page.family(build, Kind::Gauge, "The version of the hub");
+    page.sample(build, &[("version", &app.version)], 1.0);
+    let writes = f64::from(u8::from(writes(&app).await));
+    let help = "Whether the store takes and keeps what is written";
+    page.single("codebutler_store_writable", Kind::Gauge, help, writes);
     if let Some(slack) = app.slack() {
-        let heard = u8::from(slack.state == State::Connected);
-        let _ = writeln!(
-            out,
-            "# HELP codebutler_slack_heard Whether what people say in Slack arrives\n\
-             # TYPE codebutler_slack_heard gauge\ncodebutler_slack_heard {heard}"
-        );
+        let heard = f64::from(u8::from(slack.state == State::Connected));
+        let help = "Whether what people say in Slack arrives";
+        page.single("codebutler_slack_heard", Kind::Gauge, help, heard);
     }
-    Ok(out)
+    if let Some(bytes) = resident_bytes() {
+        let help = "Memory of the hub's process";
+        page.single("process_resident_memory_bytes", Kind::Gauge, help, bytes);
+    }
+    app.watched.counters.render(&mut page);
+    let beside = app.beside();
+    let looked = app.store.read(move |db| {
+        let mut page = Page::default();
+        gauges::render(db, &beside, &mut page)?;
+        Ok(page.text())
+    });
+    match looked.await {
+        Ok(rest) => {
+            let text = page.text() + &rest;
+            ([(CONTENT_TYPE, TEXT_FORM)], text).into_response()
+        }
+        // What is known without the store is worth more than an error: an alert rests on it.
+        Err(error) if writes == 0.0 => {
+            tracing::warn!(%error, "the store cannot be read for a scrape");
+            ([(CONTENT_TYPE, TEXT_FORM)], page.text()).into_response()
+        }
+        Err(error) => Refused::from(error).into_response(),
+    }
 }
 
-fn render(db: &Db) -> Result<String, Trouble> {
-    let mut out = String::new();
-    let counts = [
-        (
-            "messages",
-            "gauge",
-            "Messages in the workspace",
-            "SELECT count(*) FROM messages",
-        ),
-        (
-            "events_total",
-            "counter",
-            "Events written to the log",
-            "SELECT coalesce(max(seq), 0) FROM events",
-        ),
-        (
-            "deliveries_waiting",
-            "gauge",
-            "Envelopes not yet acknowledged",
-            "SELECT count(*) FROM deliveries",
-        ),
-        (
-            "decisions_open",
-            "gauge",
-            "Cards that wait for a person",
-            "SELECT count(*) FROM cards WHERE choice IS NULL",
-        ),
-        (
-            "cost_nanodollars_total",
-            "counter",
-            "Settled cost of model calls",
-            "SELECT coalesce(sum(cost), 0) FROM reservations",
-        ),
-    ];
-    for (name, kind, help, sql) in counts {
-        let value: i64 = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-        let _ = writeln!(
-            out,
-            "# HELP codebutler_{name} {help}\n# TYPE codebutler_{name} {kind}\ncodebutler_{name} {value}"
-        );
-    }
-    Ok(out)
+/// Whether a line can be written to the store: a disk that is full, a file that somebody
+/// else holds and a thread that is gone all show here.
+async fn writes(app: &App) -> bool {
+    let sql = "INSERT INTO own_values (name, value) VALUES ('scraped', ?1)
+        ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    let line = app.store.write(move |tx| {
+        let now = tx.db().now_ms().to_string();
+        tx.db().prepare_cached(sql)?.execute([now])?;
+        Ok(())
+    });
+    matches!(timeout(WRITING, line).await, Ok(Ok(())))
+}
+
+/// Where the kernel tells it.
+fn resident_bytes() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let kilobytes: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024.0)
 }

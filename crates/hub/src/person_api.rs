@@ -9,6 +9,7 @@ pub(crate) mod people;
 pub(crate) mod person_actions;
 pub(crate) mod view_api;
 pub(crate) mod views;
+mod waking;
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -66,6 +67,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/v1/agents", get(agents))
         .route("/v1/events", get(events))
         .route("/v1/test/shake", post(shake))
+        .merge(waking::routes())
         .layer(DefaultBodyLimit::max(message_form::BODY_LIMIT))
 }
 

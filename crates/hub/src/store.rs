@@ -8,6 +8,7 @@
 
 mod connection;
 pub(crate) mod db;
+pub(crate) mod erase;
 pub(crate) mod file;
 pub(crate) mod migrate;
 pub(crate) mod place;

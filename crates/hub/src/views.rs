@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod bill;
 pub(crate) mod board;
+pub(crate) mod company;
 pub(crate) mod memory;
 pub(crate) mod needs;
 pub(crate) mod overview;

@@ -16,7 +16,7 @@ mod reactions;
 mod views;
 mod who;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use axum::{
     Json,
@@ -59,7 +59,21 @@ pub(crate) async fn handle(
     Path(method): Path<String>,
     request: Request,
 ) -> Response {
-    let answer = match dispatch(app, &method, request).await {
+    let begun = Instant::now();
+    let answered = dispatch(Arc::clone(&app), &method, request).await;
+    // Whoever invents a method, or has no token, makes no series of it.
+    let unknown = [
+        Refusal::UnknownMethod,
+        Refusal::NotAuthed,
+        Refusal::InvalidAuth,
+    ];
+    if !matches!(&answered, Err(Trouble::Refused(why)) if unknown.contains(why)) {
+        let took = begun.elapsed();
+        app.watched
+            .counters
+            .api_call(&method, answered.is_ok(), took);
+    }
+    let answer = match answered {
         Ok(mut answer) => {
             // `api.test` answers with the error that it was asked for.
             answer["ok"] = json!(answer.get("error").is_none());

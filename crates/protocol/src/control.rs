@@ -1,6 +1,7 @@
 //! What agents and hub say to each other where Slack has no words: the
 //! `codebutler` object beside an envelope, and the bodies of `/agent/v1/…`.
 
+pub(crate) mod handshake;
 pub(crate) mod learning_figures;
 pub(crate) mod live_work;
 pub(crate) mod refusal;

@@ -27,6 +27,7 @@ mod text;
 mod tool;
 
 pub use clock::Clock;
+pub use control::handshake::{Speaks, cannot_work_together};
 pub use control::learning_figures::{Difference, LearningFigures};
 pub use control::live_work::{
     AgentFacts, BranchClash, LiveStep, LiveWork, Outlook, RoadmapEntry, Watched,

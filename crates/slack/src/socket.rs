@@ -16,7 +16,7 @@ mod link;
 
 use std::{fmt, sync::Arc, sync::OnceLock};
 
-use butler_protocol::{Epoch, Secret};
+use butler_protocol::{Epoch, Secret, Speaks};
 use futures_util::future::BoxFuture;
 use tokio::{
     sync::{mpsc, watch},
@@ -38,6 +38,8 @@ pub enum Ended {
     Disabled,
     /// The token is not accepted; Slack's name of the error.
     Refused(String),
+    /// This process and the hub cannot work together; which of the two to update.
+    TooOld(String),
 }
 
 impl fmt::Display for Ended {
@@ -49,6 +51,7 @@ impl fmt::Display for Ended {
             Ended::Refused(code) if code == "missing_scope" => {
                 f.write_str("the app-level token lacks the scope connections:write")
             }
+            Ended::TooOld(words) => f.write_str(words),
             Ended::Refused(code) => write!(f, "the app-level token is not accepted ({code})"),
         }
     }
@@ -234,6 +237,11 @@ impl Acker {
     pub async fn ack(&self, id: &EnvelopeId) -> bool {
         self.0.send(id.clone()).await.is_ok()
     }
+}
+
+/// How this build introduces itself to a hub.
+fn this_build() -> Speaks {
+    Speaks::this_build(env!("CARGO_PKG_VERSION"))
 }
 
 /// TLS needs a provider once per process; whoever comes first sets it.

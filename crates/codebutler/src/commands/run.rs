@@ -7,4 +7,5 @@ pub(crate) mod hub;
 pub(crate) mod learning;
 pub(crate) mod link;
 pub(crate) mod listen;
+pub(crate) mod serve;
 pub(crate) mod up;

@@ -338,6 +338,16 @@ impl Team {
         Self::open(stage).await.0
     }
 
+    /// The same with another configuration of the machine.
+    pub(crate) async fn start_on_machine(
+        scenario: &str,
+        machine: impl FnOnce(&mut Value) + Send,
+    ) -> Self {
+        let mut stage = Stage::new(scenario);
+        stage.machine = Box::new(machine);
+        Self::open(stage).await.0
+    }
+
     /// The same on a kernel that has less.
     pub(crate) async fn start_without(missing: &'static str, scenario: &str) -> Self {
         let mut stage = Stage::new(scenario);

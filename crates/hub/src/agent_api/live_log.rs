@@ -129,7 +129,7 @@ async fn take(
             }
         }
         app.presence.facts.note_line(caller.agent().key, &line);
-        app.live_log.add(line);
+        app.watched.live_log.add(line);
     }
     Json(json!({"ok": true}))
 }
@@ -169,7 +169,7 @@ async fn show(
     if header(ACCEPT.as_str()).is_some_and(|kinds| kinds.contains("text/event-stream")) {
         return Ok(live(&app, wanted, ended));
     }
-    let lines = app.live_log.newest(&wanted);
+    let lines = app.watched.live_log.newest(&wanted);
     let lines: Vec<&Numbered> = lines.iter().map(AsRef::as_ref).collect();
     Ok(Json(json!({"ok": true, "lines": lines})).into_response())
 }
@@ -181,8 +181,8 @@ fn live(
     ended: impl Future<Output = ()> + Send + 'static,
 ) -> Response {
     // Listening comes first: nothing falls between the two.
-    let news = app.live_log.news.subscribe();
-    let old = app.live_log.newest(&wanted);
+    let news = app.watched.live_log.news.subscribe();
+    let old = app.watched.live_log.newest(&wanted);
     let seen = old
         .last()
         .map_or(wanted.after.unwrap_or(0), |line| line.seq);

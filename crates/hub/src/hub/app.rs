@@ -7,7 +7,7 @@ use std::{
 };
 
 use butler_policy::Redactor;
-use butler_protocol::Sha256Hex;
+use butler_protocol::{Sha256Hex, Speaks};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -21,10 +21,12 @@ use crate::{
         notice::Notice,
         socket_mode::{Tickets, options::Options, sharing::Sharing},
     },
+    metrics::{counters::Counters, traces::Traces},
     page::Welcome,
     presence::Presence,
     relay::{Relay, hearing::SlackStatus},
     store::Store,
+    views::company::Beside,
     workspace::decide::Rules,
 };
 
@@ -49,8 +51,8 @@ pub(crate) struct App {
     /// Real Slack, when it is behind us.
     pub(crate) relay: Option<Arc<Relay>>,
     pub(crate) cancel: CancellationToken,
-    /// The newest log lines of every process.
-    pub(crate) live_log: Arc<LiveLog>,
+    /// What people watch the team by.
+    pub(crate) watched: Watched,
     /// Tokens of agents that were looked up; they never change owner. People can be
     /// sent away, so theirs are looked up each time.
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
@@ -58,7 +60,32 @@ pub(crate) struct App {
     pub(crate) ownership: Ownership,
 }
 
+/// What people watch the team by.
+pub(crate) struct Watched {
+    /// The newest log lines of every process.
+    pub(crate) live_log: Arc<LiveLog>,
+    /// What is counted for `/metrics`.
+    pub(crate) counters: Counters,
+    /// Where spans of threads go.
+    pub(crate) traces: Traces,
+}
+
 impl App {
+    /// How this hub introduces itself to agents.
+    pub(crate) fn speaks(&self) -> Speaks {
+        Speaks::this_build(&self.version)
+    }
+
+    /// What is known of agents and limits beside the store.
+    pub(crate) fn beside(&self) -> Beside {
+        Beside {
+            online: self.presence.online(),
+            known: self.presence.facts.known(),
+            usual: self.rules.caps.clone(),
+            version: self.version.clone(),
+        }
+    }
+
     /// How it stands with Slack, when it is behind us.
     pub(crate) fn slack(&self) -> Option<SlackStatus> {
         let relay = self.relay.as_ref()?;

@@ -5,6 +5,8 @@
 //! Texts are not in it, only where they stand and their hashes: what somebody pasted
 //! by mistake does not spread further.
 
+use std::collections::HashSet;
+
 use butler_protocol::{Decision, PullNews, Sha256Hex, ThreadId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -17,6 +19,9 @@ use crate::{
         sql::{OptionalExtension, params},
     },
 };
+
+/// What is done when somebody is forgotten; the entry says in which lines.
+pub(crate) const ERASED: &str = "erased";
 
 /// Something that a person did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,6 +86,41 @@ pub(crate) fn note(db: &Db, person: &Person, did: &str, about: Value) -> Result<
     db.prepare_cached("INSERT INTO audit (seq, hash, entry) VALUES (?1, ?2, ?3)")?
         .execute(params![last + 1, hash_of(&before, &text), text])?;
     Ok(())
+}
+
+/// Takes somebody's name out of every line, whose hashes stay; which lines that were.
+pub(crate) fn forget(db: &Db, person: &Person) -> Result<Vec<u64>, Trouble> {
+    let mut forgotten = Vec::new();
+    for line in lines(db, 0, usize::MAX)? {
+        let mut entry = line.entry;
+        let own = entry.person == person.id.as_str();
+        let about = entry.about["name"] == person.name.as_str();
+        if own {
+            entry.name.clear();
+        }
+        if about {
+            entry.about["name"] = json!("");
+        }
+        if own || about {
+            let text = serde_json::to_string(&entry)?;
+            db.prepare_cached("UPDATE audit SET entry = ?2 WHERE seq = ?1")?
+                .execute(params![entry.seq.cast_signed(), text])?;
+            forgotten.push(entry.seq);
+        }
+    }
+    Ok(forgotten)
+}
+
+/// The lines that a later one says were erased.
+fn forgotten(lines: &[AuditLine]) -> HashSet<u64> {
+    let erasures = lines.iter().filter(|line| line.entry.did == ERASED);
+    let listed = erasures.flat_map(|line| {
+        let listed = line.entry.about["lines"].as_array().into_iter().flatten();
+        let listed = listed.filter_map(Value::as_u64);
+        let before = move |seq: &u64| *seq < line.entry.seq;
+        listed.filter(before).collect::<Vec<_>>()
+    });
+    listed.collect()
 }
 
 /// A person's message began a thread.
@@ -167,6 +207,7 @@ pub(crate) fn newest(db: &Db, limit: u64) -> Result<Vec<AuditLine>, Trouble> {
 /// The first line that does not fit.
 pub fn verify_audit(lines: &[AuditLine]) -> Result<String, Broken> {
     let mut before = String::new();
+    let forgotten = forgotten(lines);
     for (number, line) in (1..).zip(lines) {
         let broken = |why: &str| Broken {
             line: number,
@@ -182,7 +223,10 @@ pub fn verify_audit(lines: &[AuditLine]) -> Result<String, Broken> {
             return Err(broken("does not follow the line before"));
         }
         let text = serde_json::to_string(&line.entry).unwrap_or_default();
-        if hash_of(&before, &text) != line.hash {
+        // Without the name its hash cannot be made again; the next line holds it.
+        let nameless = line.entry.name.is_empty() || line.entry.about["name"] == "";
+        let was_erased = nameless && forgotten.contains(&number);
+        if !was_erased && hash_of(&before, &text) != line.hash {
             return Err(broken("was changed after it was written"));
         }
         before.clone_from(&line.hash);

@@ -18,6 +18,7 @@ use crate::{
     relay::{self, RepoChannel},
     store::{
         db::{Db, system_clock},
+        erase::{self, Erased},
         place::StorePlace,
         sql::{OptionalExtension, params},
     },
@@ -180,6 +181,18 @@ impl Tokens {
     pub fn send_away(&mut self, name: &str) -> Result<(), HubError> {
         let id = people::id_by_name(name);
         Ok(self.within(|db| people::send_away(db, &owner(), &id))?)
+    }
+
+    /// Forgets somebody, by name or id: what they said, sent and wrote, and their name. What
+    /// the file holds of it is gone afterwards too; no hub may run meanwhile.
+    ///
+    /// # Errors
+    /// When there is nobody of that name, or the store fails.
+    pub fn erase(&mut self, who: &str) -> Result<Erased, HubError> {
+        let erased = self.within(|db| erase::erase(db, &owner(), who))?;
+        let clean = "VACUUM; PRAGMA wal_checkpoint(TRUNCATE);";
+        self.db.execute_batch(clean).map_err(Trouble::from)?;
+        Ok(erased)
     }
 
     /// Where people are logged in.

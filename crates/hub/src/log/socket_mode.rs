@@ -20,12 +20,15 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use butler_protocol::{Speaks, cannot_work_together, visible_line};
 use serde::Deserialize;
+use tracing::warn;
 
 use crate::{
     error::Trouble,
     hub::app::App,
     identity::{self, Agent, tokens::random_text},
+    log::notice::Notice,
     store::{shared, tx::Tx},
 };
 
@@ -81,9 +84,16 @@ async fn holder(app: &App, ticket: &str) -> Option<Agent> {
 pub(crate) struct Asked {
     #[serde(default)]
     ticket: String,
-    /// Set by our own client: it understands epochs and our reasons.
+    /// Set by our own client: which exchange it speaks. It understands epochs and our
+    /// reasons.
     #[serde(default)]
-    codebutler: Option<String>,
+    codebutler: Option<u32>,
+    /// The oldest exchange that it still understands.
+    #[serde(default)]
+    oldest: Option<u32>,
+    /// The version of its binary.
+    #[serde(default)]
+    version: String,
     /// Slack's way to ask for frequent refreshes.
     #[serde(default)]
     debug_reconnects: Option<String>,
@@ -98,13 +108,35 @@ pub(crate) async fn handle(
     let Some(agent) = holder(&app, &asked.ticket).await else {
         return (StatusCode::UNAUTHORIZED, "the ticket is used or unknown").into_response();
     };
+    let upgrade = upgrade.max_message_size(1024 * 1024);
+    if let Some(words) = introduced(&app, &agent, &asked) {
+        return upgrade.on_upgrade(move |socket| subscriber::turn_away(words, socket));
+    }
     let client = subscriber::Client {
         knows_us: asked.codebutler.is_some(),
         refreshes: asked.debug_reconnects.as_deref() == Some("true"),
     };
-    upgrade
-        .max_message_size(1024 * 1024)
-        .on_upgrade(move |socket| subscriber::serve(app, agent, client, socket))
+    upgrade.on_upgrade(move |socket| subscriber::serve(app, agent, client, socket))
+}
+
+/// Remembers what an agent of ours says about itself; why it is turned away, if it is. It
+/// gets no epoch then: whoever works for its role goes on.
+fn introduced(app: &App, agent: &Agent, asked: &Asked) -> Option<String> {
+    let exchange = asked.codebutler?;
+    let speaks = Speaks {
+        version: visible_line(&asked.version).chars().take(100).collect(),
+        exchange,
+        oldest: asked.oldest.unwrap_or(exchange),
+    };
+    let words = cannot_work_together(&speaks, &app.speaks());
+    if let Some(words) = &words {
+        warn!(role = %agent.role, repo = agent.repo, "{words}");
+    }
+    app.presence
+        .facts
+        .introduced(agent.key, speaks.version, words.clone());
+    app.notices.send(Arc::new(Notice::Presence)).ok();
+    words
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::{
     relay::channel_requests,
     store::db::Db,
     views::{
-        bill, board, needs,
+        bill, board, company, needs,
         overview::{self, Window},
         pulls, reads, search, timeline,
     },
@@ -39,6 +39,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/v1/runs", get(all_runs))
         .route("/v1/pulls", get(all_pulls))
         .route("/v1/cost", get(cost))
+        .route("/v1/company", get(company))
         .route("/v1/slack", get(slack))
         .route("/v1/threads/{channel}/{ts}/timeline", get(timeline))
         .route("/v1/threads/{channel}/{ts}/pull", get(pull))
@@ -49,6 +50,15 @@ async fn needs(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answe
     let rules = app.rules.clone();
     let look = app.store.read(move |db| needs::of(db, &rules, &person));
     Ok(Json(json!({"ok": true, "needs": look.await?})))
+}
+
+/// Every repository and person at one glance.
+async fn company(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
+    let beside = app.beside();
+    let look = app.store.read(move |db| company::all(db, &beside));
+    let mut answer = serde_json::to_value(look.await?).map_err(Trouble::Json)?;
+    answer["ok"] = json!(true);
+    Ok(Json(answer))
 }
 
 /// How it stands between Slack and the hub; null where the hub is the workspace.

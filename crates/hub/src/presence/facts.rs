@@ -39,6 +39,8 @@ pub(crate) struct Known {
     #[serde(flatten)]
     pub(crate) facts: AgentFacts,
     pub(crate) last_error: Option<LastError>,
+    /// Why it is not let in, while it is not: one of the two is to be updated.
+    pub(crate) turned_away: Option<String>,
 }
 
 impl Known {
@@ -71,6 +73,17 @@ impl Facts {
         full || all
             .values()
             .any(|known| known.facts.pool.iter().any(|one| one == name))
+    }
+
+    /// What an agent said when it connected, and whether it was turned away.
+    pub(crate) fn introduced(&self, agent: AgentKey, version: String, turned: Option<String>) {
+        let mut all = self.all();
+        let known = all.entry(agent).or_default();
+        // What it says later about its build says more than the number of its release.
+        if !known.facts.version.starts_with(&version) {
+            known.facts.version = version;
+        }
+        known.turned_away = turned;
     }
 
     /// Remembers a line of an agent's log if something went wrong there; true when it did.

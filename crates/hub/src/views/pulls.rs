@@ -49,8 +49,9 @@ pub(crate) fn brief(db: &Db, thread: &ThreadId) -> Result<Option<(u64, PullStatu
     Ok(found.map(|(number, state)| (number.unsigned_abs(), status(&state))))
 }
 
-/// Writes the newest word down. What was merged stays merged.
-pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> {
+/// Writes the newest word down. What was merged stays merged. Whether it says so for the
+/// first time.
+pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<bool, Trouble> {
     fault("hub.before-pull");
     let number = i64::try_from(news.number.0).unwrap_or(i64::MAX);
     let was_merged = db
@@ -80,11 +81,12 @@ pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> 
         db.now_ms(),
         news.url
     ])?;
-    if news.state == PullStatus::Merged && !was_merged {
+    let is_merged = news.state == PullStatus::Merged && !was_merged;
+    if is_merged {
         audit::merged(db, repo, news)?;
     }
     fault("hub.after-pull");
-    Ok(())
+    Ok(is_merged)
 }
 
 const COLUMNS: &str = "repo, number, channel, root, title, body, branch, head, state, at_ms, url";

@@ -8,6 +8,7 @@ use butler_testkit::{ALL_SCOPES, Disconnect, SlackStandIn};
 use serde_json::{Value, json};
 
 use crate::{
+    monitoring::{self, fires},
     slack_world::{CHANNEL, REPO, SlackWorld, until},
     world::{self, take, text_of},
 };
@@ -128,12 +129,8 @@ async fn what_keeps_a_running_hub_from_hearing_is_a_state() {
         (&Value::Null, &json!(0))
     );
     assert_eq!(text(&world, "healthz").await, (200, "ok\n".to_owned()));
-    assert!(
-        text(&world, "metrics")
-            .await
-            .1
-            .contains("codebutler_slack_heard 1")
-    );
+    let heard = monitoring::read(&text(&world, "metrics").await.1);
+    assert!(!fires("SlackDeaf", &heard, &heard));
 
     // Something on the way lets no WebSocket through.
     world.slack.block_sockets(true);
@@ -149,12 +146,8 @@ async fn what_keeps_a_running_hub_from_hearing_is_a_state() {
     let (code, said) = text(&world, "healthz").await;
     assert_eq!(code, 200, "a moment is no failure");
     assert!(said.contains("Slack is not heard at the moment"), "{said}");
-    assert!(
-        text(&world, "metrics")
-            .await
-            .1
-            .contains("codebutler_slack_heard 0")
-    );
+    let unheard = monitoring::read(&text(&world, "metrics").await.1);
+    assert!(fires("SlackDeaf", &heard, &unheard));
     world.slack.block_sockets(false);
     becomes(&world, "connected").await;
 

@@ -138,6 +138,7 @@ async fn every_view_of_the_page_looks_as_it_did() {
         ("board", "board".to_owned()),
         ("cost", "cost".to_owned()),
         ("agents", "agents".to_owned()),
+        ("company", "company".to_owned()),
     ] {
         let shown = browser.get(&path).await;
         insta::assert_snapshot!(name, stable.html(&shown, port));

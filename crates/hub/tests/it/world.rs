@@ -1,12 +1,20 @@
 //! A hub on a free port of this machine, with one repo, and ana and ben in it.
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use butler_hub::{Caps, Hub, HubConfig, PersonToken, RepoTokens, Tokens};
 use butler_policy::Redactor;
 use butler_protocol::{
-    CardBody, CardTag, ChannelId, DecisionKind, Idem, MessageTs, PostTag, RequestId, Role, Secret,
-    Subject, ThreadId, Usd, UserId,
+    CardBody, CardTag, ChannelId, Clock, DecisionKind, Idem, MessageTs, PostTag, RequestId, Role,
+    Secret, Subject, ThreadId, Usd, UserId,
 };
 use butler_slack::{Control, Envelope, Post, SharedEpoch, Socket, Web};
 use serde_json::{Value, json};
@@ -26,6 +34,8 @@ pub(crate) struct World {
     pub ben: PersonToken,
     pub http: reqwest::Client,
     approvers: Vec<UserId>,
+    /// Seconds that the hub's clock is ahead.
+    pub ahead: Arc<AtomicU64>,
     /// What the hub is told at its next start.
     pub public_url: Option<Url>,
     pub forge_secret: Option<Secret>,
@@ -71,6 +81,7 @@ impl World {
         let ben = tokens.ensure_person("ben").unwrap();
         let mut world = Self {
             approvers: choose(&ana, &ben),
+            ahead: Arc::default(),
             public_url: None,
             forge_secret: None,
             dir,
@@ -92,6 +103,11 @@ impl World {
         config.approvers.clone_from(&self.approvers);
         config.public_url.clone_from(&self.public_url);
         config.forge_secret.clone_from(&self.forge_secret);
+        let ahead = Arc::clone(&self.ahead);
+        config.clock = Clock::new(move || {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+            now + Duration::from_secs(ahead.load(Ordering::Relaxed))
+        });
         let cancel = CancellationToken::new();
         let hub = Hub::start(config, cancel.clone()).await.unwrap();
         assert!(
@@ -131,6 +147,13 @@ impl World {
         let token = self.repo.agents[&role].app.clone();
         let opening = Socket::open(&self.base, token, CancellationToken::new());
         timeout(PATIENCE, opening).await.unwrap().unwrap()
+    }
+
+    /// A call with the token that opens sockets.
+    pub(crate) async fn app_call(&self, role: Role, method: &str) -> Value {
+        let token = self.repo.agents[&role].app.clone();
+        let web = Web::new(&self.base, token, SharedEpoch::default()).unwrap();
+        web.call(method, json!({})).await.unwrap()
     }
 
     /// A person's call; answers status and body.

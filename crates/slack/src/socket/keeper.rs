@@ -244,8 +244,11 @@ impl Keeper {
     fn opened(&mut self, opened: Result<String, SlackError>) -> Step {
         match opened {
             Ok(url) => {
-                // Tells the hub that this client understands its words; Slack ignores it.
-                let url = format!("{url}&codebutler=1");
+                // Tells the hub that this client understands its words, and which of them;
+                // Slack ignores it.
+                let us = super::this_build();
+                let (speaks, oldest, version) = (us.exchange, us.oldest, us.version);
+                let url = format!("{url}&codebutler={speaks}&oldest={oldest}&version={version}");
                 self.last_number += 1;
                 let link = self.last_number;
                 let line = link::start(
@@ -282,6 +285,7 @@ impl Keeper {
             What::Hello(epoch, open) => self.greeted(link, epoch, open),
             What::Envelope(envelope) => self.received(link, *envelope).await,
             What::Disconnect(reason) => return self.warned(link, &reason),
+            What::TooOld(words) => return Step::End(Ended::TooOld(words)),
             What::Closed(why) => self.closed(link, why).await,
         }
         Step::GoOn

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use butler_protocol::Epoch;
+use butler_protocol::{Epoch, Speaks, cannot_work_together};
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use serde_json::Value;
@@ -39,6 +39,8 @@ pub(super) enum What {
     Hello(Option<Epoch>, Option<u32>),
     Envelope(Box<Envelope>),
     Disconnect(String),
+    /// We and the hub cannot work together; which of the two to update.
+    TooOld(String),
     /// It is over, and why, where that is known.
     Closed(Option<String>),
 }
@@ -136,6 +138,9 @@ fn understand(text: &str) -> Option<What> {
     let frame: Value = serde_json::from_str(text).ok()?;
     match frame.get("type")?.as_str()? {
         "hello" => {
+            if let Some(words) = too_old(&frame) {
+                return Some(What::TooOld(words));
+            }
             let epoch = frame.get("codebutler").and_then(|ours| ours.get("epoch"));
             let open = frame.get("num_connections").and_then(Value::as_u64);
             Some(What::Hello(
@@ -144,6 +149,11 @@ fn understand(text: &str) -> Option<What> {
             ))
         }
         "disconnect" => {
+            // The hub has compared already.
+            let words = frame["codebutler"]["words"].as_str();
+            if let Some(words) = words {
+                return Some(What::TooOld(words.to_owned()));
+            }
             let reason = frame.get("reason").and_then(Value::as_str);
             Some(What::Disconnect(reason.unwrap_or("warning").to_owned()))
         }
@@ -154,5 +164,40 @@ fn understand(text: &str) -> Option<What> {
                 None
             }
         },
+    }
+}
+
+/// Whether the hub that says hello and this build are too far apart; Slack is no hub.
+fn too_old(hello: &Value) -> Option<String> {
+    let hub = Speaks::deserialize(hello.get("codebutler")?).ok()?;
+    cannot_work_together(&super::this_build(), &hub)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_hub_that_is_too_far_away_is_named_and_others_are_greeted() {
+        let hello = |ours: Value| {
+            let frame = json!({"type": "hello", "num_connections": 1, "codebutler": ours});
+            understand(&frame.to_string())
+        };
+        let release = hello(json!({"epoch": 3, "version": "0.1.0"}));
+        assert!(matches!(release, Some(What::Hello(Some(Epoch(3)), _))));
+        let next = hello(json!({"epoch": 3, "version": "9.0.0", "protocol": 9, "oldest": 2}));
+        assert!(matches!(next, Some(What::Hello(..))));
+        let later = hello(json!({"epoch": 3, "version": "9.9.0", "protocol": 9, "oldest": 8}));
+        let Some(What::TooOld(words)) = later else {
+            panic!("{later:?}")
+        };
+        assert!(words.contains("too old for the hub (9.9.0)"), "{words}");
+        let slack = json!({"type": "hello", "num_connections": 1});
+        assert!(matches!(
+            understand(&slack.to_string()),
+            Some(What::Hello(None, _))
+        ));
     }
 }

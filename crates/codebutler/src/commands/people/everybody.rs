@@ -2,11 +2,11 @@
 //! logged in.
 
 use butler_hub::{PersonEntry, SessionEntry};
-use butler_protocol::Standing;
+use butler_protocol::{Standing, count_of};
 use serde_json::json;
 
 use super::{only_without_slack, refused, standing, store};
-use crate::{error::CliError, exit::Exit, ui::Ui};
+use crate::{error::CliError, exit::Exit, hub_access, ui::Ui};
 
 /// List people and their sessions, change what somebody may do, send somebody away
 #[derive(Debug, clap::Args)]
@@ -31,6 +31,14 @@ enum What {
     /// Send somebody away: their sessions, tokens and links stop working
     Remove {
         /// Their name
+        name: String,
+    },
+    /// Forget somebody: what they said, sent and wrote, and their name
+    ///
+    /// Decisions stay with an id that is a hash, and the audit keeps its chain. Logs of
+    /// threads in the repositories keep what was said.
+    Erase {
+        /// Their name, or their id in Slack
         name: String,
     },
     /// End a session
@@ -61,6 +69,27 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             only_without_slack(&settings)?;
             tokens.send_away(name).map_err(refused)?;
             ui.line(format_args!("{name} was sent away"))?;
+        }
+        Some(What::Erase { name }) => {
+            if settings.machine.hub.database.is_some() {
+                let error =
+                    "people can be erased from the built-in store only, not from PostgreSQL";
+                return Err(CliError::user(error));
+            }
+            if hub_access::hub_runs(&settings)? {
+                let error = CliError::user("a hub runs on this machine, and has the store open");
+                return Err(error.hint("end it first: `codebutler stop`, or Ctrl-C in `up`"));
+            }
+            let erased = tokens.erase(name).map_err(refused)?;
+            let [messages, files, lines] = [
+                (erased.messages, "message"),
+                (erased.files, "file"),
+                (erased.records, "line"),
+            ]
+            .map(|(count, what)| count_of(count, what));
+            ui.line(format_args!(
+                "forgotten: {messages}, {files}, {lines} of agents' logs, name, sessions, tokens"
+            ))?;
         }
         Some(What::End { session }) => {
             tokens.end_session(session).map_err(|_| {

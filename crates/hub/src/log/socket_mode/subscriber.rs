@@ -36,6 +36,9 @@ const PAGE: usize = 10_000;
 /// Events kept in memory for a thread that is waiting; the rest is read again.
 const KEPT: usize = 512;
 
+/// Why a connection is not kept: one of the two ends is to be updated.
+const TOO_OLD: &str = "too_old";
+
 /// What the client at the other end is like.
 pub(super) struct Client {
     /// It understands our words beside Slack's.
@@ -132,6 +135,15 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socke
     }
 }
 
+/// Says why nothing comes over this connection, and ends it.
+pub(super) async fn turn_away(words: String, mut socket: WebSocket) {
+    let mut farewell = goodbye(TOO_OLD);
+    farewell["codebutler"] = json!({"words": words});
+    // A client that is gone already needs no telling.
+    let _ = socket.send(Frame::Text(farewell.to_string().into())).await;
+    let _ = socket.send(Frame::Close(None)).await;
+}
+
 impl Subscriber {
     async fn run(&mut self, mut notices: broadcast::Receiver<Arc<Notice>>) -> End {
         if self.greet().await.is_err() || self.reload().await.is_err() {
@@ -194,11 +206,13 @@ impl Subscriber {
 
     async fn greet(&mut self) -> Result<(), axum::Error> {
         let connections = self.part.as_ref().map_or(1, |part| part.connections);
+        let hub = self.app.speaks();
         let hello = json!({
             "type": "hello", "num_connections": connections, "connection_info": {"app_id": APP},
             "debug_info": {"host": "codebutler", "build_number": 1,
                 "approximate_connection_time": LIFE.as_secs()},
-            "codebutler": {"epoch": self.epoch, "role": self.agent.role, "version": self.app.version},
+            "codebutler": {"epoch": self.epoch, "role": self.agent.role, "version": hub.version,
+                "protocol": hub.exchange, "oldest": hub.oldest},
         });
         self.say(&hello).await
     }

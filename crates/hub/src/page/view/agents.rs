@@ -1,5 +1,7 @@
 //! The agents: who is there, what they do, what waits for them, and the live log.
 
+pub(crate) mod company;
+
 use maud::{Markup, html};
 
 use crate::page::{
@@ -17,7 +19,7 @@ pub(crate) fn page(agents: &[AgentView], around: &Around) -> Markup {
         ..Live::default()
     };
     let content = html! {
-        header.top { h1 { "Agents" } p.soft { "One process per role and repository" } }
+        header.top { h1 { "Agents" } p.soft { "One process per role and repository; " a href="/company" { "all repositories" } } }
         div.page {
             (parts(agents))
             (log())
@@ -50,6 +52,9 @@ fn agent(agent: &AgentView) -> Markup {
             div {
                 h2 { (member.role.title()) " " span.state.(state) { (state) } }
                 p.soft.repo { (member.repo) }
+                @if let Some(words) = &known.turned_away {
+                    p.last-error { "Not let in: " (words) }
+                }
                 @for job in &member.working {
                     p.job { a href=(thread::address(&job.thread, "")) { (job.step.as_deref().unwrap_or("working")) } }
                 }

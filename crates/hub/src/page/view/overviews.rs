@@ -17,7 +17,7 @@ use crate::page::{
     layout::{self, Around},
     look::Reader,
     view::{
-        agents,
+        agents::{self, company},
         board::{self, BoardView},
         cost, memory, needs, search, servers,
         timeline::{self, TimelineView, groups::Filter},
@@ -33,7 +33,8 @@ use crate::{
     presence,
     store::db::Db,
     views::{
-        agents as all_agents, bill, memory as team_memory, needs as all_needs,
+        agents as all_agents, bill, company as whole_company, memory as team_memory,
+        needs as all_needs,
         overview::{self, Window},
         pulls, timeline as thread_timeline,
     },
@@ -53,6 +54,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/board/live", get(board_live))
         .route("/agents", get(agents))
         .route("/agents/live", get(agents_live))
+        .route("/company", get(company))
+        .route("/company/live", get(company_live))
         .route("/servers", get(servers))
         .route("/servers/live", get(servers_live))
         .route("/memory", get(memory))
@@ -156,6 +159,23 @@ async fn board(State(app): State<Arc<App>>, seen: Seen) -> Shown {
 
 async fn board_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
     Ok(board::parts(&board_view(&app, visitor(seen)?).await?))
+}
+
+async fn company_view(app: &App) -> Result<whole_company::Company, Trouble> {
+    let beside = app.beside();
+    app.store
+        .read(move |db| whole_company::all(db, &beside))
+        .await
+}
+
+async fn company(State(app): State<Arc<App>>, seen: Seen) -> Shown {
+    let around = around(&app, visitor(seen)?).await?;
+    Ok(company::page(&company_view(&app).await?, &around))
+}
+
+async fn company_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
+    visitor(seen)?;
+    Ok(company::parts(&company_view(&app).await?))
 }
 
 async fn agents(State(app): State<Arc<App>>, seen: Seen) -> Shown {

@@ -14,7 +14,7 @@ use butler_config::Settings;
 use butler_hub::{Tokens, runs_in};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use crate::commands::run::up::team::{Place, Team};
+pub(crate) use crate::commands::run::up::team::{Agents, HubAlone, Place, Team};
 use crate::commands::run::up::{greeting::Greeting, quiet::problems_only};
 use crate::commands::{
     inspect::policy,
@@ -138,7 +138,7 @@ async fn wait_for_a_model(settings: &Settings, team: &Team, cancel: &Cancellatio
 }
 
 /// Everything the children write, or only what somebody must act on.
-fn lines(all: bool) -> LineSink {
+pub(crate) fn lines(all: bool) -> LineSink {
     let shown: LineSink = Arc::new(|name, line| {
         Ui::new().note(format_args!("{} {line}", format!("{name:>10} │").dimmed()));
     });

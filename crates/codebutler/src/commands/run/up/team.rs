@@ -1,6 +1,13 @@
 //! Hub and six agents as child processes, from the first start to the last.
 
-use std::{env, ffi::OsString, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    env,
+    ffi::OsString,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use butler_config::HOME_VARIABLE;
 use butler_hub::HubError;
@@ -83,33 +90,108 @@ impl Team {
     }
 }
 
-async fn start_all(
+/// The agents of one repo below a hub that somebody else keeps.
+pub(crate) struct Agents {
+    supervisor: Supervisor,
+    cancel: CancellationToken,
+    claim: Claim,
+}
+
+impl Agents {
+    /// Starts all of them. A repo that has a team already is left alone.
+    pub(crate) fn start(
+        home: &Path,
+        root: &Path,
+        lines: LineSink,
+        cancel: &CancellationToken,
+    ) -> Result<Self, CliError> {
+        let claim = Claim::take(home, root)?;
+        let cancel = cancel.child_token();
+        let supervisor = Supervisor::new(lines, cancel.clone());
+        for role in Role::ALL {
+            supervisor.keep(role_job(home, root, role)?);
+        }
+        Ok(Self {
+            supervisor,
+            cancel,
+            claim,
+        })
+    }
+
+    /// Ends them when they have finished what they are at.
+    pub(crate) async fn end(self) {
+        self.cancel.cancel();
+        self.supervisor.ended().await;
+        drop(self.claim);
+    }
+}
+
+/// A hub without agents.
+pub(crate) struct HubAlone {
+    supervisor: Supervisor,
+    /// Where it listens.
+    pub url: String,
+}
+
+impl HubAlone {
+    /// Starts it and waits until it is there.
+    pub(crate) async fn start(
+        place: &Place,
+        lines: LineSink,
+        cancel: &CancellationToken,
+    ) -> Result<Self, CliError> {
+        let opening = Opening::new(lines);
+        let supervisor = Supervisor::new(opening.sink(), cancel.clone());
+        let started = start_hub(place, &supervisor, &opening, cancel).await;
+        match started {
+            Ok(url) => Ok(Self { supervisor, url }),
+            Err(error) => {
+                opening.silence();
+                cancel.cancel();
+                supervisor.ended().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits until it has ended; call after cancelling.
+    pub(crate) async fn ended(self) {
+        self.supervisor.ended().await;
+    }
+}
+
+async fn start_hub(
     place: &Place,
     supervisor: &Supervisor,
     opening: &Arc<Opening>,
     cancel: &CancellationToken,
-) -> Result<(String, Vec<Role>), CliError> {
+) -> Result<String, CliError> {
     // The port is chosen here, so that a hub that is started again keeps it.
     let listen = if place.exact {
         exactly(place.listen)?
     } else {
         free_address(place.listen)?
     };
-    let listen = listen.to_string();
-    // Another repo's team may have a hub already: then that one is joined.
-    let mut args = vec!["hub", "--listen", &listen, "--stand-by"];
-    args.extend(place.reachable.then_some("--listen-anywhere"));
-    let args = args.into_iter().map(Into::into).collect();
-    let mut hub = supervisor.keep(job(place, "hub", args)?);
+    let mut hub = supervisor.keep(hub_job(place, listen)?);
     let Some(url) = settled(&mut hub, "hub", opening, cancel).await? else {
         opening.failed(&["hub"]);
         return Err(CliError::user("the hub cannot start").hint("its own error is above"));
     };
     opening.started(&["hub"]);
+    Ok(url)
+}
+
+async fn start_all(
+    place: &Place,
+    supervisor: &Supervisor,
+    opening: &Arc<Opening>,
+    cancel: &CancellationToken,
+) -> Result<(String, Vec<Role>), CliError> {
+    let url = start_hub(place, supervisor, opening, cancel).await?;
     let mut agents = Vec::new();
     for role in Role::ALL {
-        let args = vec!["--role".into(), role.as_str().into()];
-        agents.push((role, supervisor.keep(job(place, role.as_str(), args)?)));
+        let job = role_job(&place.home, &place.root, role)?;
+        agents.push((role, supervisor.keep(job)));
     }
     let mut absent = Vec::new();
     for (role, agent) in &mut agents {
@@ -175,17 +257,32 @@ fn free_address(wanted: SocketAddr) -> Result<SocketAddr, CliError> {
         .hint("choose another address with --listen"))
 }
 
-fn job(place: &Place, name: &str, args: Vec<OsString>) -> Result<Job, CliError> {
+/// The hub. Another repo's team may have one already: then that one is joined.
+fn hub_job(place: &Place, listen: SocketAddr) -> Result<Job, CliError> {
+    let listen = listen.to_string();
+    let mut args = vec!["hub", "--listen", &listen, "--stand-by"];
+    args.extend(place.reachable.then_some("--listen-anywhere"));
+    let args = args.into_iter().map(Into::into).collect();
+    job(&place.home, &place.root, "hub", args)
+}
+
+/// One agent.
+fn role_job(home: &Path, root: &Path, role: Role) -> Result<Job, CliError> {
+    let args = vec!["--role".into(), role.as_str().into()];
+    job(home, root, role.as_str(), args)
+}
+
+fn job(home: &Path, root: &Path, name: &str, args: Vec<OsString>) -> Result<Job, CliError> {
     Ok(Job {
         name: name.to_owned(),
         program: env::current_exe()?,
         args,
         env: vec![
-            (HOME_VARIABLE.into(), place.home.clone().into_os_string()),
+            (HOME_VARIABLE.into(), home.as_os_str().to_owned()),
             // Each arena of the allocator keeps pages that an idle process does not need.
             ("MALLOC_ARENA_MAX".into(), "1".into()),
             (FORMAT_VARIABLE.into(), log::format().as_str().into()),
         ],
-        folder: place.root.clone(),
+        folder: root.to_owned(),
     })
 }

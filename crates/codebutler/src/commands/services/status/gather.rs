@@ -77,6 +77,8 @@ pub(crate) struct ProcessStatus {
     pub ended_with: Option<String>,
     /// Whether the hub hears it; of the hub, whether it answers.
     pub connected: Option<bool>,
+    /// Why the hub does not let it in: one of the two is to be updated.
+    pub turned_away: Option<String>,
     /// Threads that it works on right now.
     pub threads: Vec<String>,
     pub last_error: Option<LastError>,
@@ -95,6 +97,9 @@ pub(crate) struct LastError {
 impl ProcessStatus {
     /// Whether it is as it should be.
     pub(crate) fn is_fine(&self) -> bool {
+        if self.turned_away.is_some() {
+            return false;
+        }
         match self.state {
             State::Running => self.connected != Some(false),
             State::Absent => !self.expected,
@@ -136,6 +141,7 @@ pub(crate) async fn gather(
                 (_, Some(told)) => told.is_online(name),
                 (_, None) => false,
             }),
+            turned_away: told.as_ref().and_then(|told| told.turned_away(name)),
             threads: told
                 .as_ref()
                 .map(|told| told.threads(name))
@@ -198,6 +204,8 @@ fn state(runs: bool, service: Option<&ServiceState>) -> (State, u32, Option<Stri
 struct Told {
     /// Roles that are connected, with the threads they work on.
     online: HashMap<Role, Vec<String>>,
+    /// Roles that the hub does not let in, and why.
+    turned_away: HashMap<Role, String>,
     open: usize,
     at_work: usize,
     spent_today: Option<Usd>,
@@ -209,6 +217,10 @@ impl Told {
     fn is_online(&self, name: &str) -> bool {
         name.parse()
             .is_ok_and(|role| self.online.contains_key(&role))
+    }
+
+    fn turned_away(&self, name: &str) -> Option<String> {
+        self.turned_away.get(&name.parse::<Role>().ok()?).cloned()
     }
 
     fn threads(&self, name: &str) -> Vec<String> {
@@ -235,8 +247,13 @@ async fn ask_hub(settings: &Settings, url: &str, repo: &str) -> Option<Told> {
 
 fn told(repo: &str, agents: &Value, cost: &Value, board: &Value) -> Told {
     let members = agents["agents"].as_array().into_iter().flatten();
-    let ours = members.filter(|one| one["repo"] == repo && one["online"] == true);
-    let online = ours.filter_map(|one| {
+    let ours = members.filter(|one| one["repo"] == repo);
+    let turned_away = ours.clone().filter_map(|one| {
+        let role = one["role"].as_str()?.parse().ok()?;
+        Some((role, one["turned_away"].as_str()?.to_owned()))
+    });
+    let online = ours.filter(|one| one["online"] == true);
+    let online = online.filter_map(|one| {
         let role = one["role"].as_str()?.parse().ok()?;
         let jobs = one["working"].as_array().into_iter().flatten();
         let threads = jobs.filter_map(|job| short(&job["thread"])).collect();
@@ -249,6 +266,7 @@ fn told(repo: &str, agents: &Value, cost: &Value, board: &Value) -> Told {
     };
     let money = |key: &str| serde_json::from_value(cost[key].clone()).ok();
     Told {
+        turned_away: turned_away.collect(),
         online: online.collect(),
         open: cards
             .iter()

@@ -27,7 +27,9 @@ pub(super) fn text(repos: &[RepoStatus], now_ms: i64) -> Vec<String> {
 }
 
 fn of_repo(repo: &RepoStatus, now_ms: i64) -> Vec<String> {
-    let shown = |one: &&ProcessStatus| one.state != State::Absent || one.expected;
+    let shown = |one: &&ProcessStatus| {
+        one.state != State::Absent || one.expected || one.turned_away.is_some()
+    };
     let shown: Vec<&ProcessStatus> = repo.processes.iter().filter(shown).collect();
     let mut lines = Vec::new();
     if shown.is_empty() {
@@ -97,7 +99,12 @@ fn trouble(process: &ProcessStatus, now_ms: i64) -> impl Iterator<Item = String>
             error.what
         )
     });
-    why.into_iter().chain(error)
+    let turned_away = process
+        .turned_away
+        .iter()
+        .map(|words| words.red().to_string());
+    let turned_away: Vec<_> = turned_away.collect();
+    why.into_iter().chain(turned_away).chain(error)
 }
 
 /// Whether what people say in Slack arrives.
@@ -174,6 +181,7 @@ mod tests {
             restarts: 0,
             ended_with: None,
             connected: Some(true),
+            turned_away: None,
             threads: Vec::new(),
             last_error: None,
             expected: true,

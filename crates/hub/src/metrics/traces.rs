@@ -1,0 +1,192 @@
+//! Traces of threads for an OpenTelemetry collector, where the machine names one
+//! (`hub.traces`): the hub has the logs of all roles, so it alone sends them.
+//!
+//! Sending never holds up the work: what a collector does not take in time is dropped,
+//! with a word in the log.
+
+mod spans;
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use butler_protocol::{Entry, Role, ThreadId};
+use butler_slack::{Called, Webhook};
+use tokio::{sync::mpsc, time::sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use self::spans::{Begun, Span, Whose};
+use crate::{
+    error::Trouble,
+    store::{db::Db, sql::params},
+};
+
+/// Spans that wait to be sent, and of one request.
+const WAITING: usize = 4_096;
+const AT_ONCE: usize = 512;
+/// Several come at once; one request is enough for them.
+const GATHER: Duration = Duration::from_secs(1);
+/// How often a request is tried, and the first pause, which doubles.
+const TRIES: u32 = 4;
+const PAUSE: Duration = Duration::from_secs(1);
+/// Logs that something is begun in.
+const LOGS: usize = 10_000;
+
+type Log = (ThreadId, Role);
+
+/// Where spans go; nowhere, where nobody wants them.
+#[derive(Default)]
+pub(crate) struct Traces {
+    sender: Option<mpsc::Sender<Span>>,
+    begun: Mutex<HashMap<Log, Begun>>,
+}
+
+impl Traces {
+    /// Those that are wanted, and what comes out to be sent.
+    pub(crate) fn wanted() -> (Self, mpsc::Receiver<Span>) {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        let begun = Mutex::default();
+        let sender = Some(sender);
+        (Self { sender, begun }, receiver)
+    }
+
+    /// Whether the lines of a log before these are needed: something in it may have begun
+    /// before this hub did.
+    pub(crate) fn misses(&self, thread: &ThreadId, role: Role, entries: &[Entry]) -> bool {
+        let known = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sender.is_some()
+            && entries.first().is_some_and(|first| first.seq > 1)
+            && !known.contains_key(&(thread.clone(), role))
+    }
+
+    /// Takes lines of a log in; those of `earlier` have been sent by an earlier hub.
+    pub(crate) fn records(
+        &self,
+        thread: &ThreadId,
+        (repo, role): (&str, Role),
+        earlier: &[Entry],
+        entries: &[Entry],
+    ) {
+        let Some(sender) = &self.sender else { return };
+        let whose = Whose {
+            thread,
+            repo,
+            role: role.as_str(),
+        };
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        if begun.len() >= LOGS {
+            // Lines that come later are read from the store again.
+            begun.clear();
+        }
+        let own = begun.entry((thread.clone(), role)).or_default();
+        for entry in earlier {
+            own.take(whose, entry);
+        }
+        for span in entries.iter().filter_map(|entry| own.take(whose, entry)) {
+            send(sender, span);
+        }
+    }
+
+    /// A pull request of the thread was merged.
+    pub(crate) fn merged(&self, thread: &ThreadId, repo: &str, number: u64, at_ms: i64) {
+        if let Some(sender) = &self.sender {
+            send(sender, spans::merge(thread, repo, number, at_ms));
+        }
+    }
+}
+
+fn send(sender: &mpsc::Sender<Span>, span: Span) {
+    if sender.try_send(span).is_err() {
+        debug!("a span is dropped: the collector does not keep up");
+    }
+}
+
+/// The lines of a log before this one.
+pub(crate) fn earlier(
+    db: &Db,
+    thread: &ThreadId,
+    role: Role,
+    before: u64,
+) -> Result<Vec<Entry>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT entry FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3 AND seq < ?4
+         ORDER BY seq",
+    )?;
+    let before = i64::try_from(before).unwrap_or(i64::MAX);
+    let keys = params![
+        thread.channel.as_str(),
+        thread.root.as_str(),
+        role.as_str(),
+        before
+    ];
+    let rows = statement.query_map(keys, |row| row.get::<_, String>(0))?;
+    let lines: Vec<String> = rows.collect::<Result<_, _>>()?;
+    // A line that this build does not know begins nothing that it could end.
+    let known = lines
+        .iter()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    Ok(known.collect())
+}
+
+/// Sends until the hub stops, and then what is left, once.
+pub(crate) async fn keep_sending(
+    mut spans: mpsc::Receiver<Span>,
+    collector: Webhook,
+    version: String,
+    cancel: CancellationToken,
+) {
+    loop {
+        let first = tokio::select! {
+            () = cancel.cancelled() => None,
+            span = spans.recv() => span,
+        };
+        let over = first.is_none();
+        let mut batch: Vec<Span> = first.into_iter().collect();
+        if !over {
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                () = sleep(GATHER) => {}
+            }
+        }
+        while batch.len() < AT_ONCE
+            && let Ok(span) = spans.try_recv()
+        {
+            batch.push(span);
+        }
+        if !batch.is_empty() {
+            deliver(&collector, &version, &batch, &cancel).await;
+        }
+        if over {
+            return;
+        }
+    }
+}
+
+async fn deliver(collector: &Webhook, version: &str, batch: &[Span], cancel: &CancellationToken) {
+    let body = spans::request(version, batch);
+    let mut pause = PAUSE;
+    let mut why = String::new();
+    for _ in 0..TRIES {
+        match collector.call(&body).await {
+            Called::Taken => return,
+            Called::Never(said) => {
+                why = said;
+                break;
+            }
+            Called::Later(said, _) => why = said,
+        }
+        if cancel.is_cancelled() {
+            break;
+        }
+        tokio::select! {
+            () = cancel.cancelled() => {}
+            () = sleep(pause) => {}
+        }
+        pause *= 2;
+    }
+    let spans = batch.len();
+    warn!(spans, why, "the collector of traces did not take them");
+}

@@ -1,0 +1,304 @@
+//! Forgets a person: what they said, sent and wrote, their name, tokens and sessions. The
+//! threads stay readable for the others, with "(erased)" where the words were; decisions
+//! stay with the id, which is a hash. The audit keeps its chain: a line that named the
+//! person loses the name and keeps its own hash, and a last line says which ones did.
+//!
+//! What others wrote about the person is kept, but for the name as a whole word.
+
+use butler_protocol::Sha256Hex;
+use rusqlite::{Connection, Row, ToSql, params, types};
+use serde_json::{Value, json};
+
+use crate::{
+    error::{Refusal, Trouble, refuse},
+    identity::{Person, audit, people, person_by_id},
+    store::{db::Db, sql},
+};
+
+/// What stands where something was.
+const ERASED: &str = "(erased)";
+/// What a person is called then, in the words of others.
+const SOMEBODY: &str = "somebody";
+
+/// How much was forgotten.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Erased {
+    /// Messages.
+    pub messages: usize,
+    /// Files.
+    pub files: usize,
+    /// Lines of agents' logs.
+    pub records: usize,
+}
+
+/// Forgets somebody by name or id, in the transaction of the caller.
+pub(crate) fn erase(db: &Db, by: &Person, who: &str) -> Result<Erased, Trouble> {
+    let person = match person_by_id(db, who)? {
+        Some(person) => person,
+        None => named(db, who)?,
+    };
+    if people::is_owner(&person.id) {
+        return refuse(Refusal::OwnerStays);
+    }
+    // How to find every word of a person in a shared database is not known here.
+    let Some(file) = db.sqlite() else {
+        return refuse(Refusal::RestrictedAction);
+    };
+    let erased = out_of(file, &person)?;
+    let lines = audit::forget(db, &person)?;
+    let sha256 = Sha256Hex::of(&person.name);
+    let about = json!({"person": person.id, "sha256": sha256, "lines": lines});
+    audit::note(db, by, audit::ERASED, about)?;
+    Ok(erased)
+}
+
+/// Takes everything of a person out of the file but the audit.
+fn out_of(file: &Connection, person: &Person) -> sql::Result<Erased> {
+    let id = person.id.as_str();
+    let erased = Erased {
+        messages: messages(file, id)?,
+        files: file.execute(
+            "UPDATE files SET name = ?2, title = ?2, bytes = zeroblob(0), length = 0 WHERE user = ?1",
+            params![id, ERASED],
+        )?,
+        records: records(file, person)?,
+    };
+    for (table, column) in [
+        ("sessions", "person"),
+        ("tokens", "person"),
+        ("login_codes", "person"),
+        ("reads", "person"),
+        ("review_comments", "person"),
+        ("review_viewed", "person"),
+        ("views", "person"),
+        ("triggers", "person"),
+        ("responders", "person"),
+        ("ephemerals", "user"),
+        ("whispers", "user"),
+        ("group_members", "user"),
+    ] {
+        let sql = format!("DELETE FROM {table} WHERE {column} = ?1");
+        file.execute(&sql, [id])?;
+    }
+    name_of_others(file, person)?;
+    file.execute(
+        "UPDATE people SET name = ?2, standing = 'guest' WHERE id = ?1",
+        params![id, format!("erased {}", id.to_lowercase())],
+    )?;
+    // The words of what is gone are in the index until it is written anew.
+    file.execute("INSERT INTO search (search) VALUES ('optimize')", [])?;
+    Ok(erased)
+}
+
+fn named(db: &Db, name: &str) -> Result<Person, Trouble> {
+    let id = people::id_by_name(name);
+    person_by_id(db, id.as_str())?.ok_or(Trouble::Refused(Refusal::UserNotFound))
+}
+
+/// What they said, where it is kept and where it is on its way.
+fn messages(db: &Connection, id: &str) -> sql::Result<usize> {
+    let blank = |body: &mut Value| {
+        for key in ["blocks", "files", "attachments", "metadata", "edited"] {
+            if let Some(object) = body.as_object_mut() {
+                object.remove(key);
+            }
+        }
+        body["text"] = json!(ERASED);
+    };
+    let count = change(db, "messages", "body", "author = ?1", id, &mut |body| {
+        blank(body);
+        true
+    })?;
+    change(
+        db,
+        "events",
+        "frame",
+        "instr(frame, ?1) > 0",
+        id,
+        &mut |frame| {
+            let mut found = false;
+            let payload = &mut frame["payload"];
+            for at in ["event", "message", "container"] {
+                found |= blank_own(&mut payload[at], id, &blank);
+                found |= blank_own(&mut payload[at]["message"], id, &blank);
+                found |= blank_own(&mut payload[at]["previous_message"], id, &blank);
+            }
+            // A command, or a form that was filled in.
+            if payload["user_id"] == id || payload["user"]["id"] == id {
+                for key in ["text", "user_name", "actions", "view", "state"] {
+                    if let Some(object) = payload.as_object_mut() {
+                        found |= object.remove(key).is_some();
+                    }
+                }
+                if payload["user"]["name"].is_string() {
+                    payload["user"]["name"] = json!(SOMEBODY);
+                }
+            }
+            found
+        },
+    )?;
+    Ok(count)
+}
+
+fn blank_own(value: &mut Value, id: &str, blank: &impl Fn(&mut Value)) -> bool {
+    let own = value.is_object() && value["user"] == id;
+    if own {
+        blank(value);
+    }
+    own
+}
+
+/// What agents wrote down of what they said.
+fn records(db: &Connection, person: &Person) -> sql::Result<usize> {
+    let id = person.id.as_str();
+    let said = "instr(entry, ?1) > 0";
+    let count = change(db, "records", "entry", said, id, &mut |entry| {
+        let record = &mut entry["record"];
+        let own = record["speaker"]["user"] == id;
+        if own {
+            record["text"] = json!(ERASED);
+            record["speaker"]["name"] = json!(SOMEBODY);
+            if let Some(object) = record.as_object_mut() {
+                object.remove("images");
+            }
+        }
+        own
+    })?;
+    let by = "json_extract(entry, '$.record.by') = ?1";
+    change(db, "records", "entry", by, &person.name, &mut |entry| {
+        entry["record"]["by"] = json!(SOMEBODY);
+        true
+    })?;
+    Ok(count)
+}
+
+/// The name in what others wrote, as a whole word.
+fn name_of_others(db: &Connection, person: &Person) -> sql::Result<()> {
+    let name = person.name.as_str();
+    for (table, column) in [
+        ("messages", "body"),
+        ("events", "frame"),
+        ("card_bodies", "body"),
+        ("records", "entry"),
+        ("run_reports", "report"),
+        ("ephemerals", "body"),
+        // What was answered to agents, and what is on its way from and to Slack.
+        ("outbox", "answer"),
+        ("outbox", "parts"),
+        ("upstream_inbox", "payload"),
+        ("upstream_parts", "tag"),
+        ("scheduled", "arguments"),
+    ] {
+        let holds = format!("instr({column}, ?1) > 0");
+        change(db, table, column, &holds, name, &mut |value| {
+            without_name(value, name)
+        })?;
+    }
+    Ok(())
+}
+
+/// Takes a whole word out of every text in a value.
+fn without_name(value: &mut Value, name: &str) -> bool {
+    match value {
+        Value::String(text) => {
+            let clean = replaced(text, name);
+            let found = clean != *text;
+            *text = clean;
+            found
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .fold(false, |found, item| without_name(item, name) || found),
+        Value::Object(fields) => fields
+            .values_mut()
+            .fold(false, |found, item| without_name(item, name) || found),
+        _ => false,
+    }
+}
+
+fn replaced(text: &str, name: &str) -> String {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(name) {
+        let (before, after) = (&rest[..at], &rest[at + name.len()..]);
+        let inside = before
+            .chars()
+            .next_back()
+            .or(out.chars().next_back())
+            .is_some_and(word)
+            || after.chars().next().is_some_and(word);
+        out.push_str(before);
+        out.push_str(if inside { name } else { SOMEBODY });
+        rest = after;
+    }
+    out + rest
+}
+
+/// Changes a column of JSON in the rows that `holds` chooses; how many changed.
+fn change(
+    db: &Connection,
+    table: &str,
+    column: &str,
+    holds: &str,
+    with: &str,
+    edit: &mut dyn FnMut(&mut Value) -> bool,
+) -> sql::Result<usize> {
+    let keys = keys(db, table)?;
+    let columns = keys.join(", ");
+    let sql = format!("SELECT {column}, {columns} FROM {table} WHERE {holds}");
+    let mut statement = db.prepare(&sql)?;
+    let mut rows = statement.query([with])?;
+    let mut changed = Vec::new();
+    while let Some(row) = rows.next()? {
+        let text: String = row.get(0)?;
+        let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
+            continue;
+        };
+        if edit(&mut value) {
+            changed.push((value.to_string(), key_of(row, keys.len())?));
+        }
+    }
+    drop(rows);
+    let places: Vec<String> = (2..)
+        .zip(&keys)
+        .map(|(n, key)| format!("{key} = ?{n}"))
+        .collect();
+    let sql = format!(
+        "UPDATE {table} SET {column} = ?1 WHERE {}",
+        places.join(" AND ")
+    );
+    let mut update = db.prepare(&sql)?;
+    for (text, key) in &changed {
+        let mut values: Vec<&dyn ToSql> = vec![text];
+        values.extend(key.iter().map(|value| value as &dyn ToSql));
+        update.execute(values.as_slice())?;
+    }
+    Ok(changed.len())
+}
+
+/// The columns that a row of a table is found by.
+fn keys(db: &Connection, table: &str) -> sql::Result<Vec<String>> {
+    let sql = format!("SELECT name FROM pragma_table_info('{table}') WHERE pk > 0 ORDER BY pk");
+    let mut statement = db.prepare(&sql)?;
+    let rows = statement.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn key_of(row: &Row<'_>, count: usize) -> rusqlite::Result<Vec<types::Value>> {
+    (1..=count).map(|at| row.get(at)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_name_is_taken_out() {
+        assert_eq!(
+            replaced("ana said: banana, @ana!", "ana"),
+            "somebody said: banana, @somebody!"
+        );
+        assert_eq!(replaced("anaana ana", "ana"), "anaana somebody");
+    }
+}

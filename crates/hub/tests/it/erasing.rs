@@ -1,0 +1,117 @@
+//! Somebody is forgotten: nothing of what they said, sent or are called is left in the
+//! store's file, and what the others did stays.
+
+use std::fs;
+
+use butler_hub::{Tokens, verify_audit};
+use butler_protocol::{Entry, Record, RecordBatch, Role, Speaker};
+use serde_json::json;
+
+use crate::world::World;
+
+const NAME: &str = "ana maria";
+
+/// Whether the store's files hold these bytes.
+fn holds(world: &World, words: &str) -> bool {
+    let files = fs::read_dir(world.dir.path()).unwrap().flatten();
+    let mut files = files.filter(|file| file.path().is_file());
+    files.any(|file| {
+        let bytes = fs::read(file.path()).unwrap();
+        bytes
+            .windows(words.len())
+            .any(|part| part == words.as_bytes())
+    })
+}
+
+#[tokio::test]
+async fn nothing_of_a_person_is_left_in_the_store_and_the_audit_still_holds() {
+    let mut world = World::start().await;
+    let mut tokens = Tokens::open(world.dir.path()).unwrap();
+    let ana = tokens.ensure_person(NAME).unwrap();
+    let said = json!({"channel": world.channel(), "text": "my cryptic plumage request"});
+    let (status, answer) = world.person(&ana, "v1/messages", &said).await;
+    assert_eq!(status, 200, "{answer}");
+    let root = answer["ts"].as_str().unwrap().parse().unwrap();
+    let thread = world.thread(&root);
+    let form = reqwest::multipart::Form::new()
+        .text("channel", world.channel().to_string())
+        .text("thread_ts", root.to_string())
+        .text("text", "and a file")
+        .part(
+            "file",
+            reqwest::multipart::Part::bytes(b"walrus diaries".to_vec()).file_name("walrus.txt"),
+        );
+    let url = world.base.join("v1/messages").unwrap();
+    let sent = world
+        .http
+        .post(url)
+        .bearer_auth(ana.token.expose())
+        .multipart(form);
+    assert_eq!(sent.send().await.unwrap().status(), 200);
+    // The others: a person who names her, and an agent that wrote down what she said.
+    let pm = world.web(Role::Pm);
+    let words = format!("{NAME} wants bananas and anagrams");
+    pm.post(&world.post(&words, Some(&root), "k"))
+        .await
+        .unwrap();
+    let record = Record::User {
+        event: None,
+        ts: Some(root.clone()),
+        speaker: Speaker::Person {
+            user: ana.user.clone(),
+            name: NAME.to_owned(),
+        },
+        text: "my cryptic plumage request".to_owned(),
+        images: Vec::new(),
+    };
+    let entry = Entry {
+        seq: 1,
+        epoch: 1,
+        at_ms: 0,
+        record,
+    };
+    let batch = RecordBatch {
+        thread: thread.clone(),
+        entries: vec![entry],
+    };
+    world.control(Role::Pm).records(&batch).await.unwrap();
+    world.say("and ben's wish", None).await;
+    world.down().await;
+
+    for words in [NAME, "plumage", "walrus"] {
+        assert!(holds(&world, words), "{words}");
+    }
+    let before = verify_audit(&tokens.audit().unwrap()).unwrap();
+    let erased = tokens.erase(NAME).unwrap();
+    assert_eq!((erased.messages, erased.files, erased.records), (2, 1, 1));
+    drop(tokens);
+    for words in [NAME, "plumage", "cryptic", "walrus", "diaries"] {
+        assert!(!holds(&world, words), "{words} is still there");
+    }
+    assert!(holds(&world, "bananas") && holds(&world, "anagrams"));
+    assert!(holds(&world, "ben's wish"));
+
+    let mut tokens = Tokens::open(world.dir.path()).unwrap();
+    let lines = tokens.audit().unwrap();
+    verify_audit(&lines).unwrap();
+    assert!(
+        lines.iter().any(|line| line.hash == before),
+        "the chain goes on"
+    );
+    assert_eq!(tokens.contradicts_audit().unwrap(), None);
+    // A name that somebody else takes out is found.
+    let mut forged = lines.clone();
+    let victim = forged.iter_mut().find(|line| !line.entry.name.is_empty());
+    victim.unwrap().entry.name.clear();
+    verify_audit(&forged).unwrap_err();
+    assert!(tokens.erase("nobody").is_err() && tokens.erase("you").is_err());
+    drop(tokens);
+
+    world.up().await;
+    let view = world.get(&world.ana, &format!("v1/threads/{thread}")).await;
+    assert_eq!(view["messages"][0]["text"], "(erased)", "{view}");
+    let told = view["messages"][2]["text"].as_str().unwrap();
+    assert_eq!(told, "somebody wants bananas and anagrams");
+    let hits = world.get(&world.ana, "v1/search?q=plumage").await;
+    assert_eq!(hits["hits"], json!([]), "{hits}");
+}

@@ -1,0 +1,408 @@
+//! What is watched from outside: `/metrics` as Prometheus reads it, every alert rule
+//! provoked by the fault that it is about, the dashboard, and the runbook beside them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::atomic::Ordering,
+    time::Duration,
+};
+
+use butler_protocol::{
+    AgentFacts, CallId, CrashClass, Ending, Entry, Record, RecordBatch, Reservation, ReserveAnswer,
+    ReserveId, Role, Sha256Hex, TokenUsage, ToolOutcome, Usd,
+};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::world::{World, peek};
+
+/// A scrape: the samples of each metric by their labels.
+pub(crate) type Scrape = BTreeMap<String, Vec<(BTreeMap<String, String>, f64)>>;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn file(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+/// Reads Prometheus' text form strictly: every sample below its own head, each head once,
+/// no series twice, every value a number.
+pub(crate) fn read(text: &str) -> Scrape {
+    let mut scrape = Scrape::new();
+    let (mut helped, mut typed) = (BTreeSet::new(), BTreeMap::new());
+    let mut current = String::new();
+    assert!(text.ends_with('\n'), "the last line is whole");
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').unwrap();
+            assert!(!help.is_empty() && helped.insert(name.to_owned()), "{line}");
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(["counter", "gauge"].contains(&kind), "{line}");
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+            assert!(helped.contains(name), "{line}");
+            let twice = typed.insert(name.to_owned(), kind.to_owned());
+            assert_eq!(twice, None, "{line}");
+            current = name.to_owned();
+            scrape.entry(current.clone()).or_default();
+        } else {
+            let (name, labels, value) = sample(line);
+            assert_eq!(name, current, "{line}");
+            let samples = scrape.get_mut(&name).unwrap();
+            assert!(samples.iter().all(|(known, _)| *known != labels), "{line}");
+            samples.push((labels, value));
+        }
+    }
+    scrape
+}
+
+fn sample(line: &str) -> (String, BTreeMap<String, String>, f64) {
+    let (series, value) = line.rsplit_once(' ').expect(line);
+    let value = value.parse().expect(line);
+    let Some((name, rest)) = series.split_once('{') else {
+        return (series.to_owned(), BTreeMap::new(), value);
+    };
+    let rest = rest.strip_suffix('}').expect(line);
+    let labels = rest.split("\",").map(|one| {
+        let (label, value) = one.split_once("=\"").expect(line);
+        (label.to_owned(), value.trim_end_matches('"').to_owned())
+    });
+    (name.to_owned(), labels.collect(), value)
+}
+
+/// One alert: its name and when it fires.
+struct Rule {
+    name: String,
+    expr: String,
+}
+
+fn rules() -> Vec<Rule> {
+    let text = file("packaging/monitoring/alerts.yml");
+    let mut rules: Vec<Rule> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix("- alert: ") {
+            let (name, expr) = (name.to_owned(), String::new());
+            rules.push(Rule { name, expr });
+        } else if let Some(expr) = line.strip_prefix("expr: ") {
+            rules.last_mut().unwrap().expr = expr.to_owned();
+        }
+    }
+    rules
+}
+
+/// Whether an alert's expression holds, for how long left aside: `metric{label="x"} op
+/// number`, or `increase(metric[time]) > number` between two scrapes.
+pub(crate) fn fires(alert: &str, before: &Scrape, now: &Scrape) -> bool {
+    let rule = rules().into_iter().find(|rule| rule.name == alert);
+    let expr = rule.expect(alert).expr;
+    let (what, bound) = expr.rsplit_once(' ').unwrap();
+    let (what, op) = what.rsplit_once(' ').unwrap();
+    let bound: f64 = bound.parse().unwrap();
+    let increase = what.strip_prefix("increase(");
+    let selector = match increase {
+        Some(rest) => rest.split_once('[').unwrap().0,
+        None => what,
+    };
+    let (name, wanted, _) = sample(&format!("{selector} 0"));
+    let fits = |labels: &BTreeMap<String, String>| {
+        wanted
+            .iter()
+            .all(|(label, value)| labels.get(label) == Some(value))
+    };
+    let old = |labels| {
+        let mut samples = before.get(&name).into_iter().flatten();
+        samples
+            .find(|(known, _)| known == labels)
+            .map_or(0.0, |(_, value)| *value)
+    };
+    let samples = now.get(&name).into_iter().flatten();
+    let mut samples = samples
+        .filter(|(labels, _)| fits(labels))
+        .map(|(labels, value)| match increase {
+            Some(_) => value - old(labels),
+            None => *value,
+        });
+    samples.any(|value| match op {
+        "==" => value == bound,
+        ">" => value > bound,
+        _ => panic!("{expr}: the test does not know {op}"),
+    })
+}
+
+async fn text(world: &World) -> String {
+    let url = world.base.join("metrics").unwrap();
+    let answer = world.http.get(url).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    answer.text().await.unwrap()
+}
+
+async fn scrape(world: &World) -> Scrape {
+    read(&text(world).await)
+}
+
+fn settled(world: &World, root: &butler_protocol::MessageTs) -> RecordBatch {
+    let call = CallId::new("c1");
+    let sha256 = Sha256Hex::of("x");
+    let records = [
+        Record::ActivationStarted { activation: 1 },
+        Record::Settled {
+            reserve: ReserveId::new("r1"),
+            cost: Usd::from_cents(25),
+            usage: TokenUsage {
+                input: 900,
+                cached_input: 300,
+                output: 40,
+                ..TokenUsage::default()
+            },
+            model: "qwen3:8b".to_owned(),
+        },
+        Record::ToolIntent {
+            call: call.clone(),
+            tool: "Bash".to_owned(),
+            crash: CrashClass::Opaque,
+            sha256,
+            trace: None,
+        },
+        Record::ToolResult {
+            call,
+            outcome: ToolOutcome::error("exit 1"),
+        },
+        Record::ActivationEnded {
+            activation: 1,
+            ending: Ending::Done,
+        },
+    ];
+    let entries = (1..).zip(records).map(|(seq, record)| Entry {
+        seq,
+        epoch: 1,
+        at_ms: 1_000,
+        record,
+    });
+    RecordBatch {
+        thread: world.thread(root),
+        entries: entries.collect(),
+    }
+}
+
+#[tokio::test]
+async fn work_is_counted_once_by_repo_role_model_tool_and_method() {
+    let world = World::start().await;
+    let root = world.say("build it", None).await;
+    let batch = settled(&world, &root);
+    let control = world.control(Role::Coder);
+    // An agent that was interrupted tells it again.
+    control.records(&batch).await.unwrap();
+    control.records(&batch).await.unwrap();
+    let pm = world.web(Role::Pm);
+    pm.post(&world.post("on it", Some(&root), "k"))
+        .await
+        .unwrap();
+    let unknown = pm.call("chat.inventedMethod", json!({})).await;
+    unknown.unwrap_err();
+    let text = text(&world).await;
+    for line in [
+        r#"codebutler_model_calls_total{repo="/home/ana/app",role="coder",model="qwen3:8b"} 1"#,
+        r#"codebutler_model_cost_dollars_total{repo="/home/ana/app",role="coder",model="qwen3:8b"} 0.25"#,
+        r#"codebutler_model_tokens_total{repo="/home/ana/app",role="coder",model="qwen3:8b",kind="input"} 900"#,
+        r#"codebutler_tool_calls_total{repo="/home/ana/app",role="coder",tool="Bash",outcome="failed"} 1"#,
+        r#"codebutler_activations_total{repo="/home/ana/app",role="coder",ending="done"} 1"#,
+        r#"codebutler_api_calls_total{method="chat.postMessage",outcome="ok"} 1"#,
+        "codebutler_messages 2",
+    ] {
+        assert!(
+            text.lines().any(|one| one == line),
+            "{line} is not in\n{text}"
+        );
+    }
+    assert!(!text.contains("inventedMethod"), "{text}");
+    judged(&["check", "metrics"], &text);
+}
+
+/// What promtool says about something, where it is there.
+fn judged(words: &[&str], input: &str) {
+    let Some(parts) = std::env::var_os("CODEBUTLER_PROMETHEUS_DIR") else {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "CODEBUTLER_PROMETHEUS_DIR is not set; crates/hub/tests/monitoring/setup.sh <dir> makes the folder"
+        );
+        eprintln!("SKIPPED: promtool is not here");
+        return;
+    };
+    let tool = Path::new(&parts).join("usr/bin/promtool");
+    let mut tool = Command::new(tool);
+    let tool = tool.args(words).current_dir(root());
+    let piped = tool
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(output.status.success(), "{words:?}: {said}\n{input}");
+}
+
+#[tokio::test]
+async fn every_alert_of_the_hub_fires_for_its_fault_and_not_before() {
+    let mut world = World::start().await;
+    let mut coder = world.socket(Role::Coder).await;
+    let lead = world.socket(Role::Lead).await;
+    let facts = |resting: &[&str]| AgentFacts {
+        version: "0.1.0".to_owned(),
+        models: vec!["qwen3:8b".to_owned()],
+        resting: resting.iter().map(|one| (*one).to_owned()).collect(),
+    };
+    let control = world.control(Role::Coder);
+    control.facts(&facts(&[])).await.unwrap();
+    let root = world.say("build it", None).await;
+    peek(&mut coder).await;
+    let before = scrape(&world).await;
+    for rule in rules().iter().filter(|rule| rule.name != "HubDown") {
+        assert!(!fires(&rule.name, &before, &before), "{}", rule.name);
+    }
+
+    // The only model keeps failing.
+    control.facts(&facts(&["qwen3:8b"])).await.unwrap();
+    assert!(fires("NoModel", &before, &scrape(&world).await));
+
+    // A thread wants more than a thread may cost.
+    let reservation = Reservation {
+        id: ReserveId::new("a"),
+        thread: world.thread(&root),
+        person: None,
+        amount: Usd::from_cents(101),
+        heard: None,
+    };
+    let refused = control.reserve(&reservation).await.unwrap();
+    assert!(matches!(refused, ReserveAnswer::Refused(_)), "{refused:?}");
+    assert!(fires("CapReached", &before, &scrape(&world).await));
+
+    // The Coder does not take its message; the Lead is gone with one unread.
+    drop(lead.close().await);
+    loop {
+        let now = scrape(&world).await;
+        let gone = |(labels, value): &(BTreeMap<String, String>, f64)| {
+            labels["role"] == "lead" && *value == 0.0
+        };
+        if now["codebutler_agent_connected"].iter().any(gone) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    world.ahead.store(130, Ordering::Relaxed);
+    let now = scrape(&world).await;
+    assert!(fires("AgentMissing", &before, &now) && !fires("QueueOld", &before, &now));
+    world.ahead.store(1_000, Ordering::Relaxed);
+    assert!(fires("QueueOld", &before, &scrape(&world).await));
+
+    // An agent of a release that this hub does not know any more.
+    let opened = world.app_call(Role::Lead, "apps.connections.open").await;
+    let address = opened["url"].as_str().unwrap().replace("ws://", "http://");
+    let dialed = world
+        .http
+        .get(format!("{address}&codebutler=0&version=0.0.1"));
+    let dialed = dialed
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    assert_eq!(dialed.send().await.unwrap().status(), 101);
+    assert!(fires("TooOld", &before, &scrape(&world).await));
+    let agents = world.get(&world.ana, "v1/agents").await.to_string();
+    assert!(
+        agents.contains("update codebutler where this agent runs"),
+        "{agents}"
+    );
+
+    // Somebody else holds the store's file.
+    let store = Connection::open(world.dir.path().join("hub.sqlite3")).unwrap();
+    store.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(fires("StoreNotWriting", &before, &scrape(&world).await));
+    store.execute_batch("ROLLBACK").unwrap();
+    assert!(!fires("StoreNotWriting", &before, &scrape(&world).await));
+
+    // The hub is gone: Prometheus' own metric of a target that does not answer.
+    world.down().await;
+    let url = world.base.join("metrics").unwrap();
+    let up = f64::from(u8::from(world.http.get(url).send().await.is_ok()));
+    let job = BTreeMap::from([("job".to_owned(), "codebutler".to_owned())]);
+    let target = Scrape::from([("up".to_owned(), vec![(job, up)])]);
+    assert!(fires("HubDown", &before, &target));
+}
+
+#[test]
+fn prometheus_accepts_the_rules_and_the_runbook_has_a_section_for_each() {
+    judged(&["check", "rules", "packaging/monitoring/alerts.yml"], "");
+    let page = file("docs/operations.md");
+    let provoked = include_str!("monitoring.rs").to_owned() + include_str!("hearing.rs");
+    for Rule { name, .. } in rules() {
+        assert!(
+            page.contains(&format!("\n### {name}\n")),
+            "{name} has no section"
+        );
+        let fires = format!("fires(\"{name}\"");
+        assert!(provoked.contains(&fires), "{name} is provoked by no test");
+    }
+    let sections = page.lines().filter_map(|line| line.strip_prefix("### "));
+    let known: Vec<String> = rules().into_iter().map(|rule| rule.name).collect();
+    let (_, alerts) = page.split_once("\n## Alerts\n").unwrap();
+    for section in sections.filter(|section| alerts.contains(&format!("### {section}\n"))) {
+        assert!(
+            known.iter().any(|name| name == section),
+            "{section} is no alert"
+        );
+    }
+}
+
+#[tokio::test]
+async fn every_panel_of_the_dashboard_asks_for_what_there_is() {
+    let world = World::start().await;
+    let mut known: BTreeSet<String> = scrape(&world).await.into_keys().collect();
+    // Told by Prometheus itself, and only with Slack.
+    known.extend(["up".to_owned(), "codebutler_slack_heard".to_owned()]);
+    let board: Value = serde_json::from_str(&file("packaging/monitoring/dashboard.json")).unwrap();
+    assert!(board["schemaVersion"].as_u64().unwrap() >= 36);
+    let texts = ["title", "uid", "refresh"];
+    assert!(texts.iter().all(|key| board[*key].is_string()));
+    let (mut ids, mut asked) = (BTreeSet::new(), BTreeSet::new());
+    for panel in board["panels"].as_array().unwrap() {
+        let title = panel["title"].as_str().unwrap();
+        assert!(ids.insert(panel["id"].as_u64().unwrap()), "{title}");
+        assert!(["stat", "timeseries"].contains(&panel["type"].as_str().unwrap()));
+        let at = |key: &str| panel["gridPos"][key].as_u64().unwrap();
+        assert!(
+            at("x") + at("w") <= 24 && at("h") > 0 && at("y") < 100,
+            "{title}"
+        );
+        for target in panel["targets"].as_array().unwrap() {
+            let expr = target["expr"].as_str().unwrap();
+            assert_eq!(target["datasource"]["uid"], "${datasource}", "{title}");
+            let words = expr.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let words: Vec<&str> = words
+                .filter(|word| {
+                    word.starts_with("codebutler_") || word.starts_with("process_") || *word == "up"
+                })
+                .collect();
+            assert!(!words.is_empty(), "{title}: {expr}");
+            for word in words {
+                assert!(known.contains(word), "{title}: {word} does not exist");
+                asked.insert(word.to_owned());
+            }
+        }
+    }
+    // And what there is can be seen.
+    let unseen: Vec<&String> = known.difference(&asked).collect();
+    assert!(unseen.is_empty(), "{unseen:?}");
+}
