@@ -35,8 +35,8 @@ pub(crate) async fn text(
     let thread = context.poster.address(&context.thread).await;
     let thread = thread.unwrap_or_else(|| context.thread.to_string());
     let mut text = render(said, &logs, receipt, &thread);
-    let kept = logs.iter().map(|log| log.fold.surface.pictures.as_slice());
-    let kept = kept.filter(|kept| !kept.is_empty()).last();
+    let mut kept = logs.iter().map(|log| log.fold.surface.pictures.as_slice());
+    let kept = kept.rfind(|kept| !kept.is_empty());
     if let Some(one) = pictures.or(kept).and_then(|all| all.last()) {
         let channel = &context.thread.channel;
         let place = context.poster.address_of(channel, &one.message).await;
