@@ -15,12 +15,13 @@ use crate::{
 };
 
 /// Files that appear while the team works, or that are a repo's own.
-const KNOWN_FILES: [&str; 6] = [
+const KNOWN_FILES: [&str; 7] = [
     "roadmap.md",
     "JOURNEY.md",
     "CHANGELOG.md",
     "research/",
     "artist/",
+    "artist/style.md",
     "skills/",
 ];
 
