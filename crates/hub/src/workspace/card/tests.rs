@@ -5,8 +5,8 @@ mod kinds;
 
 use butler_policy::Redactor;
 use butler_protocol::{
-    Call, CardBody, CardTag, Complexity, DecisionKind, Plan, PlanStep, Refusal, Remark, RequestId,
-    Role, Script, Sha256Hex, Subject, Usd,
+    Call, CardBody, CardTag, Complexity, DecisionKind, Design, Plan, PlanStep, Refusal, Remark,
+    RequestId, Role, Script, Sha256Hex, Subject, Usd,
 };
 use butler_slack::rich;
 use proptest::prelude::*;
@@ -311,6 +311,18 @@ fn plan(found: &[(String, Found)]) -> Subject {
         }),
         cap: text_of(found, "May cost at most").map(|cap| nanos(&cap)),
         model: text_of(found, "Built by"),
+        design: text_of(found, "Purpose").map(|purpose| {
+            Box::new(Design {
+                purpose,
+                layout: text("Layout"),
+                interaction: text("Interaction"),
+                states: text("States"),
+                responsive: text("Responsive"),
+                accessibility: text("Accessibility"),
+                assets: list("Assets"),
+                reuse: list("Used again"),
+            })
+        }),
     }))
 }
 
@@ -450,8 +462,19 @@ proptest! {
         estimate in prop::option::of((0i64..9_000_000_000_000, 0i64..9_000_000_000)),
         cap in prop::option::of(0i64..9_000_000_000_000),
         model in prop::option::of("[a-z][a-z0-9/. -]{0,20}[a-z0-9]"),
+        design in prop::option::of("[a-z][a-z0-9]{0,20}"),
         long in prop::bool::weighted(0.03),
     ) {
+        let design = design.map(|word| Box::new(Design {
+            purpose: word.clone(),
+            layout: format!("{word} layout"),
+            interaction: format!("{word} interaction"),
+            states: format!("{word} states"),
+            responsive: format!("{word} responsive"),
+            accessibility: format!("{word} accessibility"),
+            assets: vec![word],
+            reuse: Vec::new(),
+        }));
         let [criteria, files, rejected] = lists.try_into().unwrap();
         let steps = steps.into_iter().map(|(text, place)| PlanStep { text, place });
         let subject = Subject::Plan(Box::new(Plan {
@@ -465,6 +488,7 @@ proptest! {
             estimate: estimate.map(|(low, high)| (Usd::from_nanos(low), Usd::from_nanos(high))),
             cap: cap.map(Usd::from_nanos),
             model,
+            design,
         }));
         check(&subject, plan);
     }
