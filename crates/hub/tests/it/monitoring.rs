@@ -263,6 +263,7 @@ async fn every_alert_of_the_hub_fires_for_its_fault_and_not_before() {
         version: "0.1.0".to_owned(),
         models: vec!["qwen3:8b".to_owned()],
         resting: resting.iter().map(|one| (*one).to_owned()).collect(),
+        ..AgentFacts::default()
     };
     let control = world.control(Role::Coder);
     control.facts(&facts(&[])).await.unwrap();
