@@ -59,7 +59,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/sw.js", get(assets::service_worker))
         .merge(view::overviews::routes())
         .merge(view::thread::work::routes())
-        .merge(view::file::routes())
+        .merge(view::thread::file::routes())
         .merge(people::routes())
         .merge(apps::routes())
         .merge(review::routes())

@@ -14,5 +14,4 @@ pub(crate) mod message;
 pub(crate) mod plan;
 pub(crate) mod rich;
 pub(crate) mod sign;
-pub(crate) mod table;
 pub(crate) mod text;

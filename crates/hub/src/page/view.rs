@@ -5,7 +5,6 @@ pub(crate) mod board;
 pub(crate) mod changes;
 pub(crate) mod channel;
 pub(crate) mod cost;
-pub(crate) mod file;
 pub(crate) mod login;
 pub(crate) mod memory;
 pub(crate) mod needs;

@@ -1,13 +1,15 @@
 //! Files that came with a message: pictures and sounds in place, short texts folded open
 //! or shut, tables as tables, all others by a link that says what they are.
 
+mod table;
+
 use std::collections::HashMap;
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::page::render::{
-    code, table,
+    code,
     text::{self, Names},
 };
 use crate::workspace::files;

@@ -1,5 +1,6 @@
 //! A thread: the conversation, who works on it, and the way to its other views.
 
+pub(crate) mod file;
 pub(crate) mod work;
 
 use butler_protocol::{DecisionKind, DecisionView, Plan, RequestId, Right, ThreadId};
