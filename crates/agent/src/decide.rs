@@ -2,7 +2,6 @@
 
 pub(crate) mod blocked_merge;
 pub(crate) mod cards;
-pub(crate) mod designs;
 pub(crate) mod evidence;
 pub(crate) mod fast_track;
 pub(crate) mod from_forge;
@@ -12,7 +11,6 @@ pub(crate) mod maps;
 pub(crate) mod merge;
 pub(crate) mod outcomes;
 pub(crate) mod person_actions;
-pub(crate) mod pictures;
 pub(crate) mod remember;
 pub(crate) mod review;
 pub(crate) mod roadmap;

@@ -15,7 +15,7 @@ use std::{
 
 use butler_agent::AgentConfig;
 use butler_config::{EndpointKind as Kind, ForgeIs, Machine, Settings};
-use butler_hub::{Caps, HubConfig, Outgoing, Pace, RelayConfig, StorePlace};
+use butler_hub::{Caps, HubConfig, Outside, Pace, RelayConfig, StorePlace};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Redactor};
 use butler_protocol::{Price, Role, Secret, Usd};
@@ -81,13 +81,11 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     let public = settings.machine.hub.public_url.as_deref();
     config.public_url = public.and_then(|url| Url::parse(url).ok());
     let hub = &settings.machine.hub;
-    config.outgoing = Outgoing {
+    config.outside = Outside {
         webhook: called(settings, "hub.webhook", hub.webhook.as_ref())?,
         traces: called(settings, "hub.traces", hub.traces.as_ref())?,
+        forge_secret: hub.forge_secret.clone(),
     };
-    config
-        .forge_secret
-        .clone_from(&settings.machine.hub.forge_secret);
     config.relay = relay_config(settings)?;
     config.version = VERSION.to_owned();
     Ok(config)

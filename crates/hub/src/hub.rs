@@ -35,7 +35,7 @@ use crate::{
         webhooks::{self, Webhooks},
     },
     hub::{
-        app::{App, Watched},
+        app::{App, Reached, Sockets, Watched},
         together::Ownership,
     },
     identity::tokens,
@@ -85,10 +85,8 @@ pub struct HubConfig {
     pub version: String,
     /// The page's address as people reach it, where that is not this machine.
     pub public_url: Option<Url>,
-    /// Addresses that are told something.
-    pub outgoing: Outgoing,
-    /// What the forge signs its webhooks with; without it none is taken.
-    pub forge_secret: Option<Secret>,
+    /// Services that are told something, or that tell.
+    pub outside: Outside,
     /// Real Slack; without it the hub is the workspace itself.
     pub relay: Option<RelayConfig>,
     /// Consent to listen where other machines can reach it.
@@ -101,13 +99,15 @@ pub struct HubConfig {
     pub clock: Clock,
 }
 
-/// Addresses that are told something; none of them has to be there.
+/// Services besides Slack and the model; none of them has to be there.
 #[derive(Debug, Clone, Default)]
-pub struct Outgoing {
+pub struct Outside {
     /// Is told what newly waits for somebody.
     pub webhook: Option<Webhook>,
     /// A collector of traces, where threads are to be followed from message to merge.
     pub traces: Option<Webhook>,
+    /// What the forge signs its webhooks with; without it none is taken.
+    pub forge_secret: Option<Secret>,
 }
 
 impl HubConfig {
@@ -125,8 +125,7 @@ impl HubConfig {
             test_hooks: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             public_url: None,
-            outgoing: Outgoing::default(),
-            forge_secret: None,
+            outside: Outside::default(),
             relay: None,
             reachable: false,
             exact: false,
@@ -192,7 +191,7 @@ impl Hub {
             })?;
             let address = from_here(bound);
             let live_log = Arc::new(LiveLog::default());
-            let (traces, sending) = match config.outgoing.traces {
+            let (traces, sending) = match config.outside.traces {
                 Some(collector) => {
                     let (traces, spans) = Traces::wanted();
                     let version = config.version.clone();
@@ -212,16 +211,16 @@ impl Hub {
                     base: format!("http://{address}"),
                     in_slack: relay.is_some(),
                 },
-                tickets: socket_mode::Tickets::default(),
-                sharing: socket_mode::sharing::Sharing::default(),
-                options: socket_mode::options::Options::default(),
+                sockets: Sockets::default(),
                 presence: Presence::default(),
                 test_hooks: config.test_hooks,
                 version: config.version,
                 welcome: Welcome::read(&config.data_dir),
-                address,
-                own_name,
-                public_url: config.public_url,
+                reached: Reached {
+                    address,
+                    own_name,
+                    public_url: config.public_url,
+                },
                 relay: relay.clone(),
                 cancel: cancel.clone(),
                 watched: Watched {
@@ -244,7 +243,7 @@ impl Hub {
                 })),
             ];
             later.extend(sending);
-            if let Some(webhook) = config.outgoing.webhook {
+            if let Some(webhook) = config.outside.webhook {
                 let work = move |app| notify::keep_telling(app, webhook.clone());
                 later.push(tokio::spawn(owned(Arc::clone(&app), work)));
             }
@@ -253,7 +252,7 @@ impl Hub {
                 let hearing = together::keep_hearing(Arc::clone(&app), address, seen);
                 later.push(tokio::spawn(hearing));
             }
-            let router = router(app, Webhooks::new(config.forge_secret));
+            let router = router(app, Webhooks::new(config.outside.forge_secret));
             info!(address = %bound, "the hub listens");
             let server = tokio::spawn(async move {
                 serve::serve(listener, router, cancel).await;

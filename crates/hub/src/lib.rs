@@ -33,7 +33,7 @@ mod workspace;
 pub use budget::Caps;
 pub use error::HubError;
 pub(crate) use error::Trouble;
-pub use hub::{Hub, HubConfig, Outgoing, runs_in};
+pub use hub::{Hub, HubConfig, Outside, runs_in};
 pub use identity::audit::{AuditLine, verify_audit};
 pub use identity::people::{PersonEntry, SessionEntry};
 pub use identity::tokens::{PersonToken, RepoTokens, Tokens};

@@ -48,7 +48,7 @@ pub use receipt::in_diff as weakened_checks;
 pub use run::attached::Attached;
 pub use run::branch_start::{LaidOut, Past};
 pub use run::cache::Cache;
-pub use run::camera::{Compared, Shot, before_and_after, has_browser};
+pub use run::camera::{Shot, before_and_after, has_browser};
 pub(crate) use run::jobs::Jobs;
 pub use run::prepare::{Preparing, RuntimeCommand, prepare};
 pub use tool::{DEFAULT_DEADLINE, Tool, interrupted};

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, HashMap};
 use butler_policy::host_of;
 use butler_protocol::{
     CallId, Ending, Entry, EventId, EventKind, HandOver, MessageTs, Plan, Receipt, Record,
-    RequestId, Role, Speaker, Task, UserId, Waiting,
+    RequestId, Speaker, Task, UserId, Waiting,
 };
 
 use self::{
@@ -49,8 +49,6 @@ pub struct ThreadFold {
     pub surface: Surface,
     /// Questions to the Researcher.
     pub research: Questions,
-    /// Who asked the one question that a research log is about.
-    pub inquirer: Option<Role>,
     /// The model that a person asked for in this thread.
     pub chosen_model: Option<String>,
     /// Where texts from outside came from.
@@ -192,7 +190,7 @@ impl ThreadFold {
             }
             Record::Received { hand_over, .. } => match &**hand_over {
                 HandOver::Task(task) => self.task = Some(task.clone()),
-                HandOver::Research { from, .. } => self.inquirer = Some(*from),
+                HandOver::Research { from, .. } => self.research.inquirer = Some(*from),
                 _ => {}
             },
             Record::Model {

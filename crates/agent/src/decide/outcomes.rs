@@ -11,7 +11,7 @@ use tracing::warn;
 
 use crate::{
     AgentError,
-    decide::{maps, merge, pictures, roadmap},
+    decide::{maps, merge, roadmap, surface::pictures},
     develop::orders,
     listen::buttons,
     tell::plan_changes,

@@ -2,6 +2,9 @@
 //! there is a surface; the log says whether there are a design and pictures. No prompt
 //! decides any of this.
 
+pub(crate) mod designs;
+pub(crate) mod pictures;
+
 use butler_protocol::{Complexity, Plan};
 use butler_tools::has_browser;
 use butler_turn::Surface;

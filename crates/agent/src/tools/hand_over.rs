@@ -320,7 +320,7 @@ async fn quiet(context: &ThreadContext) -> bool {
 pub(crate) fn findings(context: &ThreadContext, text: &str) -> Option<HandOver> {
     let (inquirer, outside) = {
         let facts = context.facts();
-        (facts.inquirer, facts.outside.taint.is_some())
+        (facts.research.inquirer, facts.outside.taint.is_some())
     };
     Some(HandOver::Findings {
         request: context.research.clone()?,

@@ -15,7 +15,6 @@ mod propose_plan;
 mod read_thread;
 mod research;
 mod roadmap;
-mod save_research;
 mod send_message;
 pub(crate) mod small;
 mod start;
@@ -54,7 +53,7 @@ pub(crate) fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec
         Box::new(Chat(look_around::ListThreads(context.clone()))),
         Box::new(Chat(look_around::ReadMemory(context.clone()))),
         Box::new(Chat(research::Research(context.clone()))),
-        Box::new(Chat(save_research::SaveResearch(context.clone()))),
+        Box::new(Chat(research::save::SaveResearch(context.clone()))),
         Box::new(Chat(github::pull::GhStatus(context.clone()))),
         Box::new(Chat(github::pull::GhComment(context.clone()))),
         Box::new(Chat(github::issue::GhIssue(context.clone()))),
@@ -87,7 +86,7 @@ pub fn chat_specs(role: Option<Role>) -> Vec<ToolSpec> {
         look_around::ListThreads::told(),
         look_around::ReadMemory::told(),
         research::Research::told(),
-        save_research::SaveResearch::told(),
+        research::save::SaveResearch::told(),
         github::pull::GhStatus::told(),
         github::pull::GhComment::told(),
         github::issue::GhIssue::told(),

@@ -1,6 +1,8 @@
 //! Research: ask the Researcher and sleep until the answer is there. Several
 //! calls in one turn are answered at the same time.
 
+pub(super) mod save;
+
 use butler_policy::Permit;
 use butler_protocol::{HandOver, RequestId, Then, ToolOutcome, ToolSpec, Waiting};
 use butler_tools::ToolContext;

@@ -87,7 +87,7 @@ fn registry(role: Role) -> Registry {
             memory::propose_learnings::ProposeLearnings::told(),
         ),
         form::<research::Research>(research::Research::told()),
-        form::<save_research::SaveResearch>(save_research::SaveResearch::told()),
+        form::<research::save::SaveResearch>(research::save::SaveResearch::told()),
         form::<github::pull::GhComment>(github::pull::GhComment::told()),
         form::<github::issue::GhIssue>(github::issue::GhIssue::told()),
         form::<start::Start>(start::Start::told()),

@@ -36,18 +36,12 @@ pub(crate) struct App {
     pub(crate) notices: broadcast::Sender<Arc<Notice>>,
     pub(crate) redactor: Redactor,
     pub(crate) rules: Rules,
-    pub(crate) tickets: Tickets,
-    pub(crate) sharing: Sharing,
-    pub(crate) options: Options,
+    pub(crate) sockets: Sockets,
     pub(crate) presence: Presence,
     pub(crate) test_hooks: bool,
     pub(crate) version: String,
     pub(crate) welcome: Welcome,
-    pub(crate) address: SocketAddr,
-    /// A name of this machine that only our own pages know.
-    pub(crate) own_name: String,
-    /// The page's address as people reach it, where that is not this machine.
-    pub(crate) public_url: Option<Url>,
+    pub(crate) reached: Reached,
     /// Real Slack, when it is behind us.
     pub(crate) relay: Option<Arc<Relay>>,
     pub(crate) cancel: CancellationToken,
@@ -58,6 +52,26 @@ pub(crate) struct App {
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
     /// Whether this hub does what only one of a store may do.
     pub(crate) ownership: Ownership,
+}
+
+/// What connections of Socket Mode share.
+#[derive(Default)]
+pub(crate) struct Sockets {
+    /// What lets a connection in, once.
+    pub(crate) tickets: Tickets,
+    /// Which connection of an app takes which event.
+    pub(crate) sharing: Sharing,
+    /// Who waits for the options of a menu.
+    pub(crate) options: Options,
+}
+
+/// How this hub is reached.
+pub(crate) struct Reached {
+    pub(crate) address: SocketAddr,
+    /// A name of this machine that only our own pages know.
+    pub(crate) own_name: String,
+    /// The page's address as people reach it, where that is not this machine.
+    pub(crate) public_url: Option<Url>,
 }
 
 /// What people watch the team by.

@@ -57,7 +57,7 @@ impl Tickets {
 /// A ticket for an agent, at this hub or any other of the same store.
 pub(crate) async fn ticket(app: &App, agent: Agent) -> Result<String, Trouble> {
     if app.store.meets().is_none() {
-        return Ok(app.tickets.issue(agent));
+        return Ok(app.sockets.tickets.issue(agent));
     }
     let ticket = random_text();
     let kept = ticket.clone();
@@ -69,7 +69,7 @@ pub(crate) async fn ticket(app: &App, agent: Agent) -> Result<String, Trouble> {
 /// Whose ticket it is; it is used up.
 async fn holder(app: &App, ticket: &str) -> Option<Agent> {
     if app.store.meets().is_none() {
-        return app.tickets.redeem(ticket);
+        return app.sockets.tickets.redeem(ticket);
     }
     let ticket = ticket.to_owned();
     let take = move |tx: &mut Tx<'_>| match shared::take_ticket(tx.db(), &ticket)? {

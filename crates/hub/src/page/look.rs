@@ -61,7 +61,7 @@ impl Reader {
             version: app.version.clone(),
             slack: app.relay.as_ref().map(|relay| relay.workspace().to_owned()),
             heard: app.slack(),
-            port: app.address.port(),
+            port: app.reached.address.port(),
             rules: app.rules.clone(),
         }
     }

@@ -12,7 +12,7 @@ use crate::page::render::elements::key;
 use crate::{
     error::{Refusal, Trouble},
     person_api::person_actions::Press,
-    workspace::fields::elements,
+    workspace::pressed::fields::elements,
 };
 
 /// Block and action of an element, and its state.

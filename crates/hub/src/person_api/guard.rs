@@ -62,11 +62,11 @@ pub(crate) async fn check_host(
 
 fn is_ours(app: &App, host: &str) -> bool {
     let name = without_port(host).to_ascii_lowercase();
-    let listening = app.address.ip().to_string();
+    let listening = app.reached.address.ip().to_string();
     is_shared(&name)
-        || name == app.own_name
+        || name == app.reached.own_name
         || name.trim_matches(['[', ']']) == listening
-        || app.public_url.as_ref().and_then(Url::host_str) == Some(&name)
+        || app.reached.public_url.as_ref().and_then(Url::host_str) == Some(&name)
 }
 
 /// Names whose cookies go to every server of this machine.
@@ -90,7 +90,7 @@ pub(crate) fn host_of(headers: &HeaderMap) -> String {
 /// where their session is good.
 pub(crate) fn link_for_people(app: &App, headers: &HeaderMap, path: &str) -> String {
     let host = headers.get("host").and_then(|value| value.to_str().ok());
-    match (&app.public_url, host) {
+    match (&app.reached.public_url, host) {
         (Some(public), _) => format!("{}{path}", public.as_str().trim_end_matches('/')),
         (None, Some(host)) if !is_shared_name(headers) => format!("http://{host}{path}"),
         (None, _) => at_own_name(app, headers, path),
@@ -104,8 +104,8 @@ pub(crate) fn at_own_name(app: &App, headers: &HeaderMap, path: &str) -> String 
         .and_then(|host| host.rsplit_once(':'))
         .map(|(_, port)| port);
     let port = port.and_then(|port| port.parse::<u16>().ok());
-    let port = port.unwrap_or_else(|| app.address.port());
-    format!("http://{}:{port}{path}", app.own_name)
+    let port = port.unwrap_or_else(|| app.reached.address.port());
+    format!("http://{}:{port}{path}", app.reached.own_name)
 }
 
 fn without_port(host: &str) -> &str {

@@ -188,7 +188,7 @@ async fn options(
                 pressed::ask_options(tx, &person, (channel, ts), element, typed)
             }
         }?;
-        Ok(waiting.options.expect(seq))
+        Ok(waiting.sockets.options.expect(seq))
     });
     let answer = timeout(OPTIONS_WITHIN, write.await?).await;
     let Ok(Ok(mut answer)) = answer else {

@@ -127,7 +127,11 @@ fn body(app: &App, fresh: &[&Need]) -> serde_json::Value {
     let mut list = Vec::new();
     for need in fresh.iter().take(MOST) {
         let (title, why) = (clean(&need.title), clean(&need.why));
-        let address = app.public_url.as_ref().and_then(|url| address(url, need));
+        let address = app
+            .reached
+            .public_url
+            .as_ref()
+            .and_then(|url| address(url, need));
         let link = address
             .as_ref()
             .map(|at| format!(" {at}"))

@@ -206,12 +206,19 @@ fn without_name(value: &mut Value, name: &str) -> bool {
             *text = clean;
             found
         }
-        Value::Array(items) => items
-            .iter_mut()
-            .fold(false, |found, item| without_name(item, name) || found),
-        Value::Object(fields) => fields
-            .values_mut()
-            .fold(false, |found, item| without_name(item, name) || found),
+        // All of them, so not only until one is found.
+        Value::Array(items) => {
+            let changed = items
+                .iter_mut()
+                .filter_map(|item| without_name(item, name).then_some(()));
+            changed.count() > 0
+        }
+        Value::Object(fields) => {
+            let changed = fields
+                .values_mut()
+                .filter_map(|item| without_name(item, name).then_some(()));
+            changed.count() > 0
+        }
         _ => false,
     }
 }

@@ -16,9 +16,11 @@ use crate::{
     person_api::guard,
     store::{db::Db, tx::Tx},
     workspace::{
-        card, channels, decide, ephemeral,
+        card, channels,
+        channels::members,
+        decide, ephemeral,
         gate::{self, Outbound},
-        members, message,
+        message,
         outbox::{self, AgentPost},
     },
 };

@@ -14,8 +14,9 @@ use crate::{
     },
     store::db::Db,
     workspace::{
+        channels::members,
         channels::{self, Channel, Kind},
-        members, read,
+        read,
     },
 };
 

@@ -106,5 +106,5 @@ pub(super) fn host_of(app: &App, headers: &HeaderMap) -> String {
     headers
         .get("host")
         .and_then(|host| host.to_str().ok())
-        .map_or_else(|| app.address.to_string(), str::to_owned)
+        .map_or_else(|| app.reached.address.to_string(), str::to_owned)
 }

@@ -1,10 +1,11 @@
 //! Channels and people. What is private is marked so for apps, not hidden from the
 //! people here: everybody of this workspace shares one page.
 
+pub(crate) mod members;
+
 use butler_protocol::{ChannelId, UserId};
 use serde_json::{Value, json};
 
-use super::members;
 use crate::{
     error::{Refusal, Trouble, refuse},
     identity::{

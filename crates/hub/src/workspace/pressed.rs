@@ -1,11 +1,13 @@
 //! What a person did with an element of a message, as the app is told of it: on a message
 //! of the channel, on an attachment, or on words that only this person sees.
 
+pub(crate) mod fields;
+
 use butler_protocol::{ChannelId, MessageTs, Role, ThreadId};
 use butler_slack::EnvelopeKind;
 use serde_json::{Value, json};
 
-use super::{channels, decide::Rules, ephemeral, fields, message, modals};
+use super::{channels, decide::Rules, ephemeral, message, modals};
 use crate::{
     error::{Refusal, Trouble, refuse},
     identity::{

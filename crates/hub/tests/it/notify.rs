@@ -63,7 +63,7 @@ async fn restart(world: &mut World, webhook: &Webhook) -> (Hub, CancellationToke
     world.down().await;
     let port = world.base.port().unwrap();
     let mut config = config(world.dir.path(), ([127, 0, 0, 1], port).into());
-    config.outgoing.webhook = Some(webhook.clone());
+    config.outside.webhook = Some(webhook.clone());
     config.public_url = Some("https://team.example/".parse().unwrap());
     let cancel = CancellationToken::new();
     (Hub::start(config, cancel.clone()).await.unwrap(), cancel)

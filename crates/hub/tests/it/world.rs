@@ -102,7 +102,7 @@ impl World {
         let mut config = config(self.dir.path(), ([127, 0, 0, 1], port).into());
         config.approvers.clone_from(&self.approvers);
         config.public_url.clone_from(&self.public_url);
-        config.forge_secret.clone_from(&self.forge_secret);
+        config.outside.forge_secret.clone_from(&self.forge_secret);
         let ahead = Arc::clone(&self.ahead);
         config.clock = Clock::new(move || {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

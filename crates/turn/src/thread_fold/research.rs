@@ -1,7 +1,7 @@
 //! Which questions to the Researcher are open, and which answers the model has
 //! not heard yet.
 
-use butler_protocol::{CallId, EventId, HandOver, Record, RequestId, ToolCall, ToolOutcome};
+use butler_protocol::{CallId, EventId, HandOver, Record, RequestId, Role, ToolCall, ToolOutcome};
 
 use crate::known::RESEARCH;
 
@@ -14,6 +14,8 @@ pub struct Questions {
     untold: Vec<(EventId, HandOver)>,
     /// Whether the Researcher answered here.
     pub found: bool,
+    /// Who asked the one question that a research log is about.
+    pub inquirer: Option<Role>,
 }
 
 impl Questions {

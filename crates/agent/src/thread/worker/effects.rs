@@ -16,7 +16,7 @@ use tracing::info;
 use super::{Beside, HubEdge, Worker};
 use crate::{
     AgentError,
-    decide::designs,
+    decide::surface::designs,
     tell::hub_updates::HubUpdate,
     thread::{
         driver::{Beginning, Edge},

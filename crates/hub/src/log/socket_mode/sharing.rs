@@ -48,7 +48,7 @@ pub(super) struct Part {
 impl Part {
     /// Joins; nothing where the app has as many as it may.
     pub(super) fn join(app: &Arc<App>, agent: AgentKey) -> Option<Self> {
-        let joined = app.sharing.with(agent, |shared| {
+        let joined = app.sockets.sharing.with(agent, |shared| {
             if shared.open.len() >= CONNECTIONS {
                 return None;
             }
@@ -68,14 +68,14 @@ impl Part {
     /// Whether this connection may send the envelope: nobody else has it.
     pub(super) fn takes(&self, seq: u64) -> bool {
         let number = self.number;
-        self.app.sharing.with(self.agent, |shared| {
+        self.app.sockets.sharing.with(self.agent, |shared| {
             *shared.held.entry(seq).or_insert(Some(number)) == Some(number)
         })
     }
 
     /// The app has it.
     pub(super) fn done(&self, seq: u64) {
-        self.app.sharing.with(self.agent, |shared| {
+        self.app.sockets.sharing.with(self.agent, |shared| {
             shared.held.insert(seq, None);
             while shared.held.len() > REMEMBERED {
                 shared.held.pop_first();
@@ -87,7 +87,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         let number = self.number;
-        let left = self.app.sharing.with(self.agent, |shared| {
+        let left = self.app.sockets.sharing.with(self.agent, |shared| {
             shared.open.remove(&number);
             shared.held.retain(|_, holder| *holder != Some(number));
             !shared.open.is_empty()

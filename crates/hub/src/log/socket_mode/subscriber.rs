@@ -255,7 +255,7 @@ impl Subscriber {
             // Whoever waited has been told that no answer came; a late one is too late.
             let wanted = !self.client.knows_us && !self.queue.is_late(seq);
             if wanted {
-                self.app.options.answer(seq, &ack["payload"]);
+                self.app.sockets.options.answer(seq, &ack["payload"]);
             }
             self.settle(seq, wanted.then(|| ack["payload"].clone()));
         }

@@ -15,8 +15,8 @@ use crate::{
     store::{sql::params, tx::Tx},
     web_api::Call,
     workspace::{
+        channels::members,
         channels::{self, Channel, Kind},
-        members,
     },
 };
 

@@ -18,7 +18,8 @@ use crate::{
     workspace::{
         channels,
         decide::Rules,
-        fields, message,
+        message,
+        pressed::fields,
         pressed::{self, tell},
         read,
     },
@@ -59,7 +60,7 @@ pub(crate) fn submit(
     state: Option<Value>,
 ) -> Result<(), Trouble> {
     let mut view = own(tx.db(), person, id)?;
-    fill_in(&mut view, state);
+    fill_in(&mut view, state.as_ref());
     keep(tx, &view.thread, &view.body, None)?;
     let mut sent = payload(tx, "view_submission", person, &view.thread)?;
     sent["view"] = view.body;
@@ -69,14 +70,9 @@ pub(crate) fn submit(
 
 /// What is in the fields of a view: what was said before, what is said now, and what the
 /// app filled in.
-fn fill_in(view: &mut View, now: Option<Value>) {
+fn fill_in(view: &mut View, now: Option<&Value>) {
     let mut known = view.body["state"]["values"].take();
-    for (block, chosen) in now
-        .as_ref()
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
+    for (block, chosen) in now.and_then(Value::as_object).into_iter().flatten() {
         known[block] = chosen.clone();
     }
     let values = fields::state(&view.body["blocks"], Some(&known));
@@ -130,7 +126,7 @@ pub(crate) fn press(
     let Some(mut element) = pressed_element(&view.body["blocks"], press) else {
         return refuse(Refusal::UnknownAction);
     };
-    fill_in(&mut view, state);
+    fill_in(&mut view, state.as_ref());
     fields::used(&mut view.body["state"]["values"], &element);
     keep(tx, &view.thread, &view.body, None)?;
     element["action_ts"] = json!(tx.next_ts());

@@ -14,7 +14,7 @@ use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ChatTool, SLOW, failed, spec};
+use super::super::{ChatTool, SLOW, failed, spec};
 use crate::{AgentError, decide::knowledge, thread::context::ThreadContext, upkeep::pull_news};
 
 const FOLDER: &str = ".codebutler/research";

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     AgentError,
-    decide::{designs, knowledge},
+    decide::{knowledge, surface::designs},
     thread::{context::ThreadContext, worker::attached},
 };
 

@@ -1,7 +1,7 @@
 //! Who is in a channel. Without a word about somebody, everybody is in a public one and
 //! nobody in any other.
 
-use super::channels::{self, Channel, Kind};
+use super::{self as channels, Channel, Kind};
 use crate::{
     error::Trouble,
     store::{
