@@ -152,7 +152,7 @@ async fn modal(
             let view = modals::get(tx.db(), &id)?;
             let blocks = &view.body["blocks"];
             match filled.pressed() {
-                SEND => interactions::submit(tx, &person, &id, Some(filled.state(blocks)))?,
+                SEND => interactions::submit(tx, &person, &id, Some(&filled.state(blocks)))?,
                 CLOSE => interactions::put_away(tx, &person, &id)?,
                 _ => interactions::press(tx, &person, &id, filled.press(blocks)?)?,
             }

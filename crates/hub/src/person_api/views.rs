@@ -61,7 +61,7 @@ async fn submit(
 ) -> Answer {
     person_actions::only_here(&app)?;
     app.store
-        .write(move |tx| interactions::submit(tx, &person, &sent.view_id, sent.state))
+        .write(move |tx| interactions::submit(tx, &person, &sent.view_id, sent.state.as_ref()))
         .await?;
     Ok(Json(json!({"ok": true})))
 }

@@ -57,10 +57,10 @@ pub(crate) fn submit(
     tx: &mut Tx<'_>,
     person: &Person,
     id: &str,
-    state: Option<Value>,
+    state: Option<&Value>,
 ) -> Result<(), Trouble> {
     let mut view = own(tx.db(), person, id)?;
-    fill_in(&mut view, state.as_ref());
+    fill_in(&mut view, state);
     keep(tx, &view.thread, &view.body, None)?;
     let mut sent = payload(tx, "view_submission", person, &view.thread)?;
     sent["view"] = view.body;
