@@ -225,6 +225,7 @@ async fn work_is_counted_once_by_repo_role_model_tool_and_method() {
 }
 
 /// What promtool says about something, where it is there.
+#[expect(clippy::print_stderr, reason = "a skipped check says so")]
 fn judged(words: &[&str], input: &str) {
     let Some(parts) = std::env::var_os("CODEBUTLER_PROMETHEUS_DIR") else {
         assert!(
