@@ -1,7 +1,7 @@
 //! What a log says about its thread.
 
 use butler_protocol::{
-    Choice, CommitSha, DecisionKind, MergeBlock, PrNumber, RefusedFor, Sha256Hex, Subject,
+    Choice, CommitSha, DecisionKind, MergeBlock, PrNumber, RefusedFor, Role, Sha256Hex, Subject,
     ToolOutcome, Verdict,
 };
 use serde_json::json;
