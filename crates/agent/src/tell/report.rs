@@ -178,7 +178,7 @@ mod tests {
         ];
         let text = render(&logs, None, 2, &["Tests first (coder.md)".to_owned()]);
         for part in [
-            "\n| Coder | m | 1 | 100 | 10 | $0.05 |\n",
+            "\n| Coder | m | 1 | 100 | 10 | $0.0500 |\n",
             "- took part: ana, PM, Coder\n",
             "1 message between roles",
             "- 2 review rounds, 1 loop, 2 escalations, 1 cap\n",

@@ -190,4 +190,17 @@ fn what_is_here_is_moved_aside_only_when_asked_for_and_secrets_only_when_wanted(
     assert!(scratch.home().join("config.json").exists());
     let strange = scratch.run(&["restore", "--replace", "README"]);
     assert_eq!(strange.code, 4, "{strange:?}");
+
+    // A store in a database is in no backup of ours, so there is none.
+    let config = scratch.home().join("config.json");
+    let mut machine: Value = serde_json::from_slice(&fs::read(&config).unwrap()).unwrap();
+    machine["hub"]["database"] = "postgres://nobody@127.0.0.1:9/none".into();
+    fs::write(&config, machine.to_string()).unwrap();
+    let other = scratch.root().join("../other.backup");
+    for words in [["backup", other.to_str().unwrap()], ["restore", file]] {
+        let refused = scratch.run(&words);
+        assert_eq!(refused.code, 4, "{refused:?}");
+        assert!(refused.err.contains("pg_dump"), "{refused:?}");
+    }
+    assert!(!other.exists());
 }

@@ -35,6 +35,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     let settings = Settings::load(&root, &environment)?;
+    super::store_is_a_file(&settings)?;
     let home = &settings.home;
     fs::create_dir_all(home)?;
     // On the same disk as its destination.

@@ -37,6 +37,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
+    super::store_is_a_file(&settings)?;
     let file = &args.file;
     if file.exists() && !args.force {
         let error = CliError::user(format!("{} is there already", file.display()));

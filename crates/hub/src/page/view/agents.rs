@@ -74,8 +74,12 @@ fn agent(agent: &AgentView) -> Markup {
                     (fact("Today", &html! { (agent.spent_today) }))
                     (fact("Queue", &html! { (member.queue) }))
                     // Without the commit that it was built from, which the hover has.
-                    @let short = known.facts.version.split_whitespace().next().unwrap_or("—");
-                    (fact("Version", &html! { span title=(known.facts.version) { (short) } }))
+                    (fact("Version", &html! {
+                        @match known.facts.version.split_whitespace().next() {
+                            Some(short) => { span title=(known.facts.version) { (short) } }
+                            None => { "—" }
+                        }
+                    }))
                     (fact("Connected", &html! {
                         @match member.connected_ms {
                             Some(at) => { (message::time_ms(at)) }

@@ -190,12 +190,14 @@ fn of_text(text: &str) -> Vec<(String, Found)> {
     found
 }
 
-const LISTS: [&str; 5] = [
+const LISTS: [&str; 7] = [
     "Steps",
     "Done when",
     "Files",
     "Not chosen",
     "What the runtime saw",
+    "Assets",
+    "Used again",
 ];
 
 fn item_line(items: &mut Vec<(String, Option<String>)>, line: &str) {
