@@ -193,8 +193,7 @@ fn what_is_here_is_moved_aside_only_when_asked_for_and_secrets_only_when_wanted(
 
     // A store in a database is in no backup of ours, so there is none.
     let config = scratch.home().join("config.json");
-    let mut machine: Value = serde_json::from_slice(&fs::read(&config).unwrap()).unwrap();
-    machine["hub"]["database"] = "postgres://nobody@127.0.0.1:9/none".into();
+    let machine = serde_json::json!({"hub": {"database": "postgres://nobody@127.0.0.1:9/none"}});
     fs::write(&config, machine.to_string()).unwrap();
     let other = scratch.root().join("../other.backup");
     for words in [["backup", other.to_str().unwrap()], ["restore", file]] {

@@ -115,10 +115,13 @@ async fn items_begin_on_reviewed_work_and_follow_it_to_the_default_branch() {
     until_stands(&team, 1, "merged", "").await;
     team.crash();
     // The second follows at once. What is merged after that is not beside it.
-    team.wait("the second on main", || {
-        pull(&team, "birch")["base"] == "main"
-    })
-    .await;
+    let begun = second["branch"].as_str().unwrap();
+    let follows = || {
+        let onto = ["merge-base", "main", begun];
+        team.scratch.remote_git(&onto) == team.scratch.remote_git(&["rev-parse", "main"])
+    };
+    team.wait("the second on main", follows).await;
+    assert_eq!(pull(&team, "birch")["base"], "main");
     team.press(&threads[3], "merge").await;
     until_stands(&team, 4, "merged", "").await;
     team.press_action(&threads[1], "cb-act-try-again").await;

@@ -75,7 +75,7 @@ mod tests {
         let people = People::from([("U1".to_owned(), "ana".to_owned())]);
         assert_eq!(
             words(&card, &people),
-            "Plan\n\nSteps:\n    1. a <step> [2J&amp;\n\nabout $0.10\n\n@ana @ben the user"
+            "Plan\n\nSteps:\n    1. a <step> [2J&amp;\n\nabout $0.10\n\n@ana @ben @you"
         );
         let offer =
             json!({"text": "x", "blocks": [{"type": "markdown", "text": "Why &lt;not&gt;?"}]});
