@@ -152,9 +152,12 @@ fn used(pid: &str) -> Result<f64> {
     Ok(ticks / TICKS)
 }
 
+/// A child belongs to the thread that started it.
 fn child_of(parent: u32) -> Result<String> {
-    let file = format!("/proc/{parent}/task/{parent}/children");
-    let children = fs::read_to_string(file)?;
+    let mut children = String::new();
+    for thread in fs::read_dir(format!("/proc/{parent}/task"))? {
+        children += &fs::read_to_string(thread?.path().join("children"))?;
+    }
     let child = children.split_whitespace().next();
     Ok(child.context("serve has no hub")?.to_owned())
 }

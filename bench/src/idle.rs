@@ -160,15 +160,11 @@ pub(crate) fn set_up(root: &Path, home: &Path) -> Result<()> {
 /// The supervisor and whatever it wrote down.
 fn processes(home: &Path, up: u32) -> Result<Vec<(String, String)>> {
     let mut found = vec![("up".to_owned(), up.to_string())];
-    for file in fs::read_dir(home.join("run"))? {
+    for file in fs::read_dir(home.join("run/app"))? {
         let file = file?.path();
-        if file.extension().is_some_and(|end| end == "pid") {
-            let name = file
-                .file_stem()
-                .map(|name| name.to_string_lossy().into_owned());
-            let pid = fs::read_to_string(&file)?.trim().to_owned();
-            found.push((name.unwrap_or_default(), pid));
-        }
+        let note: serde_json::Value = serde_json::from_slice(&fs::read(&file)?)?;
+        let name = file.file_stem().unwrap_or_default();
+        found.push((name.to_string_lossy().into_owned(), note["pid"].to_string()));
     }
     found[1..].sort();
     ensure!(found.len() == 8, "hub and six agents should run: {found:?}");
