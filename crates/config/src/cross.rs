@@ -6,7 +6,7 @@ use url::{Host, Url};
 
 use crate::{
     file::{
-        document::{Document, Field, Kind, Node},
+        document::{Document, Field, Kind},
         problem::Problem,
     },
     machine::Machine,
@@ -17,29 +17,17 @@ use crate::{
 pub(crate) fn machine(document: &Document) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut report = |line, key: &str, what: &str, remedy: String| {
-        problems.push(Problem {
-            file: document.file.clone(),
-            line: Some(line),
-            key: key.to_owned(),
-            what: what.to_owned(),
-            remedy,
-        });
+        let problem = Problem::with_file(&document.file, what, remedy);
+        problems.push(problem.at(line, key));
     };
     let Some(models) = document.root.get("models").map(|field| &field.value) else {
         return problems;
     };
-    let endpoints = models
-        .get("endpoints")
-        .map_or(&[][..], |field| field.value.fields());
-    let short = ["openrouter", "openai"];
-    let short = short
-        .into_iter()
-        .filter(|name| document.root.get(name).is_some());
-    let names: Vec<&str> = endpoints
-        .iter()
-        .map(|one| one.key.as_str())
-        .chain(short)
-        .collect();
+    let listed = models.get("endpoints");
+    let endpoints = listed.map_or(&[][..], |field| field.value.fields());
+    let mut names = vec!["openrouter", "openai"];
+    names.retain(|name| document.root.get(name).is_some());
+    names.splice(0..0, endpoints.iter().map(|one| one.key.as_str()));
     if let Some(default) = models.get("default")
         && let Kind::Text(name) = &default.value.kind
         && !names.contains(&name.as_str())
@@ -53,40 +41,26 @@ pub(crate) fn machine(document: &Document) -> Vec<Problem> {
             if claimed.contains(&role) {
                 let key = format!("models.endpoints.{}.roles", endpoint.key);
                 let remedy = format!("Name {role} in one endpoint only");
-                report(
-                    endpoint.line,
-                    &key,
-                    "another endpoint has this role",
-                    remedy,
-                );
+                let what = "another endpoint has this role";
+                report(endpoint.line, &key, what, remedy);
             }
             claimed.push(role);
         }
     }
-    let free = endpoints
-        .iter()
-        .filter(|one| texts(one.value.get("roles")).next().is_none());
+    let is_free = |one: &&Field| texts(one.value.get("roles")).next().is_none();
+    let free = endpoints.iter().filter(is_free);
     if free.count() > 1 && models.get("default").is_none() && !names.contains(&"openrouter") {
         let remedy = "Add \"default\" with the name of one".to_owned();
-        let line = models
-            .get("endpoints")
-            .map_or(models.line, |field| field.line);
-        report(
-            line,
-            "models.default",
-            "several endpoints and no default",
-            remedy,
-        );
+        let line = listed.map_or(models.line, |field| field.line);
+        let what = "several endpoints and no default";
+        report(line, "models.default", what, remedy);
     }
     problems
 }
 
 fn texts(field: Option<&Field>) -> impl Iterator<Item = &str> {
-    let items = match field.map(|field| &field.value) {
-        Some(Node {
-            kind: Kind::List(items),
-            ..
-        }) => items.as_slice(),
+    let items = match field.map(|field| &field.value.kind) {
+        Some(Kind::List(items)) => items.as_slice(),
         _ => &[],
     };
     items.iter().filter_map(|item| match &item.kind {
@@ -109,13 +83,10 @@ pub(crate) fn machine_notices(machine: &Machine, file: &Path) -> Vec<Problem> {
     models
         .chain(search.map(|_| "search.url".to_owned()))
         .chain(forges.map(|(host, _)| format!("forges.{host}.url")))
-        .map(|key| Problem {
-            key,
-            ..Problem::with_file(
-                file,
-                "the key travels over http, readable by everybody on the way",
-                "Use https",
-            )
+        .map(|key| {
+            let what = "the key travels over http, readable by everybody on the way";
+            let problem = Problem::with_file(file, what, "Use https");
+            Problem { key, ..problem }
         })
         .collect()
 }

@@ -159,11 +159,7 @@ impl Settings {
         let home = home(env)?;
         let mut reading = Reading::new(env);
         let machine = machine(&home, &mut reading);
-        if reading.problems.is_empty() {
-            Ok((machine, home))
-        } else {
-            Err(Problems(reading.problems))
-        }
+        reading.sound((machine, home))
     }
 
     /// Reads a text as if it were the machine config, before it is written.
@@ -177,11 +173,7 @@ impl Settings {
     ) -> Result<Machine, Problems> {
         let mut reading = Reading::new(env);
         let machine = machine_text(file, Some(text), &mut reading);
-        if reading.problems.is_empty() {
-            Ok(machine)
-        } else {
-            Err(Problems(reading.problems))
-        }
+        reading.sound(machine)
     }
 
     fn hold_below_ceilings(&mut self) {
@@ -199,14 +191,11 @@ impl Settings {
         let consents = &self.machine.consents.policy;
         self.asks = consent::hold(&mut self.repo, &mut self.policy, consents, &self.root);
         for ask in self.waiting() {
-            self.notices.push(Problem {
-                key: ask.key,
-                ..Problem::with_file(
-                    &folder.join(ask.file),
-                    format!("without effect until you agree: {}", ask.words),
-                    "Agree with `codebutler policy accept`, or take it out of the file",
-                )
-            });
+            let what = format!("without effect until you agree: {}", ask.words);
+            let remedy = "Agree with `codebutler policy accept`, or take it out of the file";
+            let problem = Problem::with_file(&folder.join(ask.file), what, remedy);
+            let key = ask.key;
+            self.notices.push(Problem { key, ..problem });
         }
     }
 }

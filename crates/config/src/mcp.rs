@@ -91,9 +91,8 @@ impl McpServer {
     /// Whether a role may use it.
     #[must_use]
     pub fn is_for(&self, role: Role) -> bool {
-        self.roles
-            .as_ref()
-            .is_none_or(|roles| roles.contains(&role))
+        let roles = self.roles.as_ref();
+        roles.is_none_or(|roles| roles.contains(&role))
     }
 
     /// Whether a tool of it is offered.
@@ -219,45 +218,27 @@ impl Servers<'_> {
     fn server(&mut self, list: &str, mut field: Field) -> Result<Option<McpEntry>, Vec<Problem>> {
         let name = field.key.clone();
         let at = format!("{list}.{name}");
-        let problem = |key: &str, line: usize, what: &str, remedy: String| Problem {
-            file: self.file.to_owned(),
-            line: Some(line),
-            key: format!("{at}{key}"),
-            what: what.to_owned(),
-            remedy,
-        };
+        let line = field.line;
+        let problem =
+            |what: &str, remedy: String| Problem::with_file(self.file, what, remedy).at(line, &at);
         if !is_name(&name) {
             let remedy = "Use at most 24 letters, digits, `-` and single `_`".to_owned();
-            return Err(vec![problem(
-                "",
-                field.line,
-                "not a name for a server",
-                remedy,
-            )]);
+            return Err(vec![problem("not a name for a server", remedy)]);
         }
         let needed = needed(&mut field);
         let own = self.machine.mcp.secrets.get(&name);
-        let missing = needed
-            .iter()
-            .filter(|one| !own.is_some_and(|own| own.contains_key(*one)));
-        let mut problems: Vec<Problem> = missing
-            .map(|one| {
-                let remedy = format!("Add mcp.secrets.{name}.{one} to ~/.codebutler/config.json");
-                problem(
-                    "",
-                    field.line,
-                    &format!("{one} is not set for this server"),
-                    remedy,
-                )
-            })
-            .collect();
+        let has = |one: &str| own.is_some_and(|own| own.contains_key(one));
+        let missing = needed.iter().filter(|one| !has(one)).map(|one| {
+            let remedy = format!("Add mcp.secrets.{name}.{one} to ~/.codebutler/config.json");
+            problem(&format!("{one} is not set for this server"), remedy)
+        });
+        let mut problems: Vec<Problem> = missing.collect();
         let schema = schema::of::<McpServer>();
         let unknown = drop_unknown(&mut field, &schema);
         for (key, line) in unknown {
-            let key = format!(".{key}");
-            let remedy = "Take it out, or see docs/mcp.md".to_owned();
-            self.problems
-                .push(problem(&key, line, "unknown key, passed over", remedy));
+            let remedy = "Take it out, or see docs/mcp.md";
+            let problem = Problem::with_file(self.file, "unknown key, passed over", remedy);
+            self.problems.push(problem.at(line, format!("{at}.{key}")));
         }
         let mut found = Vec::new();
         variables::fill(&mut field.value, Source::Nowhere, self.file, &mut found);
@@ -283,10 +264,10 @@ impl Servers<'_> {
         };
         if server.command.is_some() == server.url.is_some() {
             let remedy = "Name a `command`, or the `url` of a server".to_owned();
-            return Err(vec![problem("", field.line, "not a server", remedy)]);
+            return Err(vec![problem("not a server", remedy)]);
         }
         fill_secrets(&mut server, own, &needed);
-        let sha256 = server.fingerprint(|name| own.is_some_and(|own| own.contains_key(name)));
+        let sha256 = server.fingerprint(has);
         Ok(Some(McpEntry { server, sha256 }))
     }
 }
@@ -297,12 +278,11 @@ fn fill_secrets(
     own: Option<&BTreeMap<String, Secret>>,
     needed: &BTreeSet<String>,
 ) {
+    let target = match server.url {
+        Some(_) => &mut server.headers,
+        None => &mut server.env,
+    };
     for (name, value) in own.into_iter().flatten() {
-        let target = if server.url.is_some() {
-            &mut server.headers
-        } else {
-            &mut server.env
-        };
         if needed.contains(name) || !target.contains_key(name) {
             target.insert(name.clone(), value.clone());
         }
@@ -315,10 +295,10 @@ fn needed(field: &mut Field) -> BTreeSet<String> {
     let Kind::Map(fields) = &mut field.value.kind else {
         return needed;
     };
-    for map in fields
+    let maps = fields
         .iter_mut()
-        .filter(|one| one.key == "env" || one.key == "headers")
-    {
+        .filter(|one| one.key == "env" || one.key == "headers");
+    for map in maps {
         let Kind::Map(values) = &mut map.value.kind else {
             continue;
         };

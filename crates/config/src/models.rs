@@ -133,10 +133,11 @@ impl CoderModels {
             Complexity::Medium => (&self.medium, STRONG),
             Complexity::Complex => (&self.complex, STRONG),
         };
-        let named = own.as_ref().or(self.default.as_ref());
-        named
-            .or(self.model.as_ref())
-            .map_or(built_in, String::as_str)
+        let named = own
+            .as_ref()
+            .or(self.default.as_ref())
+            .or(self.model.as_ref());
+        named.map_or(built_in, String::as_str)
     }
 }
 
@@ -259,43 +260,35 @@ impl Models {
     /// The model a role starts with. The Coder's may rise with the plan, see [`CoderModels`].
     #[must_use]
     pub fn of(&self, role: Role) -> ModelChoice {
-        let (model, fallback, profile) = match role {
-            Role::Pm => (
-                self.pm.default.as_str(),
-                &self.pm.fallback_model,
-                self.pm.profile,
-            ),
-            Role::Coder => (
-                self.coder.for_complexity(Complexity::Medium),
-                &self.coder.fallback_model,
-                self.coder.profile,
-            ),
-            Role::Reviewer => (
-                self.reviewer.model.as_str(),
-                &self.reviewer.fallback_model,
-                self.reviewer.profile,
-            ),
-            Role::Researcher => (
-                self.researcher.model.as_str(),
-                &self.researcher.fallback_model,
-                self.researcher.profile,
-            ),
-            Role::Artist => (
-                self.artist.ux_model.as_str(),
-                &self.artist.fallback_model,
-                self.artist.profile,
-            ),
-            Role::Lead => (
-                self.lead.model.as_str(),
-                &self.lead.fallback_model,
-                self.lead.profile,
-            ),
-        };
-        ModelChoice {
+        let choice = |model: &str, fallback: &Option<String>, profile| ModelChoice {
             model: model.to_owned(),
             // A fallback to itself would only ask the same broken model twice.
             fallback: fallback.clone().filter(|other| other != model),
             profile,
+        };
+        let Self {
+            pm,
+            coder,
+            reviewer,
+            researcher,
+            artist,
+            lead,
+            ..
+        } = self;
+        match role {
+            Role::Pm => choice(&pm.default, &pm.fallback_model, pm.profile),
+            Role::Coder => {
+                let usual = coder.for_complexity(Complexity::Medium);
+                choice(usual, &coder.fallback_model, coder.profile)
+            }
+            Role::Reviewer => choice(&reviewer.model, &reviewer.fallback_model, reviewer.profile),
+            Role::Researcher => choice(
+                &researcher.model,
+                &researcher.fallback_model,
+                researcher.profile,
+            ),
+            Role::Artist => choice(&artist.ux_model, &artist.fallback_model, artist.profile),
+            Role::Lead => choice(&lead.model, &lead.fallback_model, lead.profile),
         }
     }
 

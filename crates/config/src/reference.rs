@@ -98,21 +98,16 @@ fn kind(root: &Value, field: &Value) -> String {
     };
     let word = match plain {
         "object" if target["additionalProperties"].is_object() => {
-            format!(
-                "{} by name",
-                plural(&kind(root, &target["additionalProperties"]))
-            )
+            let each = kind(root, &target["additionalProperties"]);
+            format!("{} by name", plural(&each))
         }
         "array" => format!("list of {}", plural(&kind(root, &target["items"]))),
         "integer" => "whole number".to_owned(),
         "boolean" => "true or false".to_owned(),
         other => other.to_owned(),
     };
-    if secret {
-        format!("{word}, *secret*")
-    } else {
-        word
-    }
+    let mark = if secret { ", *secret*" } else { "" };
+    format!("{word}{mark}")
 }
 
 fn plural(kind: &str) -> String {

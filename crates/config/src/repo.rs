@@ -53,15 +53,11 @@ impl RepoConfig {
     /// The checks as a list, in the order of the file.
     #[must_use]
     pub fn checks(&self) -> Vec<Check> {
-        let named = self.checks.iter();
-        named
-            .filter_map(|(name, command)| {
-                Some(Check {
-                    name: name.clone(),
-                    command: command.as_str()?.to_owned(),
-                })
-            })
-            .collect()
+        let checks = self.checks.iter().filter_map(|(name, command)| {
+            let (name, command) = (name.clone(), command.as_str()?.to_owned());
+            Some(Check { name, command })
+        });
+        checks.collect()
     }
 }
 

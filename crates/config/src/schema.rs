@@ -21,6 +21,13 @@ pub enum SchemaName {
     Mcp,
 }
 
+butler_protocol::words! { SchemaName {
+    Machine = "machine",
+    Repo = "repo",
+    Policy = "policy",
+    Mcp = "mcp",
+}}
+
 impl SchemaName {
     /// Every file, in the order in which the reference shows them.
     pub const ALL: [SchemaName; 4] = [
@@ -29,17 +36,6 @@ impl SchemaName {
         SchemaName::Policy,
         SchemaName::Mcp,
     ];
-
-    /// The word for commands and file names.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            SchemaName::Machine => "machine",
-            SchemaName::Repo => "repo",
-            SchemaName::Policy => "policy",
-            SchemaName::Mcp => "mcp",
-        }
-    }
 
     /// Where people find the file.
     #[must_use]

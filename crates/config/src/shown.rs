@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     file::{
         check::resolve,
-        document::{Document, Kind, Node},
+        document::{Document, Node},
         problem::Problems,
     },
     schema::{SchemaName, schema},
@@ -62,14 +62,17 @@ fn keys(root: &Value, object: &Value, node: Option<&Node>, prefix: &str, found: 
             continue;
         }
         let path = format!("{prefix}{key}");
-        let written = node.and_then(|node| get(node, key));
+        let written = node
+            .and_then(|node| node.get(key))
+            .map(|field| &field.value);
         let target = resolve(root, field);
         let named = resolve(root, &target["additionalProperties"]);
         if target["properties"].is_object() {
             keys(root, target, written, &format!("{path}."), found);
         } else if named["properties"].is_object() {
-            for (name, inner) in written.map(fields).unwrap_or_default() {
-                keys(root, named, Some(inner), &format!("{path}.{name}."), found);
+            for field in written.map(Node::fields).unwrap_or_default() {
+                let inner = format!("{path}.{}.", field.key);
+                keys(root, named, Some(&field.value), &inner, found);
             }
         } else {
             found.extend(leaf(path, field, written));
@@ -133,21 +136,6 @@ fn variables(value: &Value, names: &mut Vec<String>) {
         Value::Array(list) => list.iter().for_each(|one| variables(one, names)),
         Value::Object(map) => map.values().for_each(|one| variables(one, names)),
         _ => {}
-    }
-}
-
-fn get<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {
-    let found = fields(node).into_iter().find(|(name, _)| *name == key);
-    found.map(|(_, node)| node)
-}
-
-fn fields(node: &Node) -> Vec<(&str, &Node)> {
-    match &node.kind {
-        Kind::Map(fields) => fields
-            .iter()
-            .map(|field| (field.key.as_str(), &field.value))
-            .collect(),
-        _ => Vec::new(),
     }
 }
 

@@ -194,11 +194,8 @@ impl StreamableHttpClient for Bounded {
         _auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), Error> {
-        let request = with(
-            self.client.delete(uri.as_ref()),
-            custom_headers,
-            Some(&session_id),
-        );
+        let request = self.client.delete(uri.as_ref());
+        let request = with(request, custom_headers, Some(&session_id));
         request.send().await.map_err(Error::Client)?;
         Ok(())
     }

@@ -70,11 +70,8 @@ impl ClientHandler for Handler {
         _request: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Err(ErrorData::new(
-            ErrorCode::METHOD_NOT_FOUND,
-            "elicitation/create",
-            None,
-        ))
+        let code = ErrorCode::METHOD_NOT_FOUND;
+        Err(ErrorData::new(code, "elicitation/create", None))
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

@@ -95,10 +95,9 @@ impl Link {
             }
             self.scanned = self.buffer.len();
             if self.buffer.len() > LINE_BYTES {
-                self.fault.set(format!(
-                    "it sent a line of more than {} MiB",
-                    LINE_BYTES >> 20
-                ));
+                let most = LINE_BYTES >> 20;
+                self.fault
+                    .set(format!("it sent a line of more than {most} MiB"));
                 return None;
             }
             match self.read.read_buf(&mut self.buffer).await {
@@ -116,8 +115,8 @@ impl Link {
         self.noise_lines += 1;
         let bearable = self.noise_bytes <= NOISE_BYTES && self.noise_lines <= NOISE_LINES;
         if !bearable {
-            self.fault
-                .set("it flooded the talk with what nobody asked for".to_owned());
+            let why = "it flooded the talk with what nobody asked for";
+            self.fault.set(why.to_owned());
         }
         bearable
     }

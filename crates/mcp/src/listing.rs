@@ -105,10 +105,8 @@ impl Accepted {
         for tool in &self.tools {
             let schema = serde_json::to_string_pretty(&tool.input_schema).unwrap_or_default();
             let kind = if tool.read_only { " (read-only)" } else { "" };
-            page.push_str(&format!(
-                "tool {}{kind}\n{}\n{schema}\n",
-                tool.name, tool.description
-            ));
+            let (name, description) = (&tool.name, &tool.description);
+            page.push_str(&format!("tool {name}{kind}\n{description}\n{schema}\n"));
         }
         page
     }
@@ -118,10 +116,7 @@ impl Accepted {
 #[must_use]
 pub fn offered_name(server: &str, tool: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let plain: String = tool
-        .chars()
-        .map(|c| if fits(c) { c } else { '_' })
-        .collect();
+    let plain = tool.replace(|c| !fits(c), "_");
     let name = format!("mcp__{server}__{plain}");
     if plain == tool && name.len() <= NAME_CHARS {
         return name;

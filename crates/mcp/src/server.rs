@@ -232,11 +232,8 @@ impl Server {
             Ok(handle) => handle,
             Err(error) => return Err(self.failed(&running, error).await),
         };
-        let _following = progress.map(|lines| {
-            running
-                .handler()
-                .follow(handle.progress_token.clone(), lines)
-        });
+        let token = handle.progress_token.clone();
+        let _following = progress.map(|lines| running.handler().follow(token, lines));
         let (peer, id) = (running.peer().clone(), handle.id.clone());
         let answer = tokio::select! {
             answer = handle.await_response() => answer,
@@ -298,10 +295,11 @@ impl Server {
         let result = serde_json::to_value(result).unwrap_or_default();
         match result["resultType"].as_str() {
             None | Some("complete") => Ok(Answer::of(&result)),
-            Some(_) => Err(McpError::Refused {
-                server: self.spec.name.clone(),
-                why: "it asks back, and a tool gets no answers".to_owned(),
-            }),
+            Some(_) => {
+                let why = "it asks back, and a tool gets no answers".to_owned();
+                let server = self.spec.name.clone();
+                Err(McpError::Refused { server, why })
+            }
         }
     }
 
@@ -346,10 +344,8 @@ impl Server {
             }
             Err(why) => {
                 state.fails(why.clone());
-                Err(McpError::Start {
-                    server: self.spec.name.clone(),
-                    why,
-                })
+                let server = self.spec.name.clone();
+                Err(McpError::Start { server, why })
             }
         }
     }
@@ -365,10 +361,10 @@ impl Server {
         };
         match list(&running, &self.spec.times).await {
             Ok(now) => Ok((running, accepted.changed_to(&now))),
-            Err(error) => Err(format!(
-                "its tools cannot be listed: {error}; {}",
-                running.end().await
-            )),
+            Err(error) => {
+                let how = running.end().await;
+                Err(format!("its tools cannot be listed: {error}; {how}"))
+            }
         }
     }
 
@@ -424,11 +420,8 @@ impl Server {
     }
 
     fn changed(&self, diff: &str) -> McpError {
-        let shown: String = diff.chars().take(4_000).collect();
-        McpError::Changed {
-            server: self.spec.name.clone(),
-            diff: shown,
-        }
+        let (server, diff) = (self.spec.name.clone(), diff.chars().take(4_000).collect());
+        McpError::Changed { server, diff }
     }
 }
 
@@ -469,9 +462,6 @@ async fn list(running: &Running, times: &Times) -> Result<Accepted, ServiceError
         cursor = next;
     }
     let why = "its list of tools does not end";
-    Err(ServiceError::McpError(ErrorData::new(
-        ErrorCode::INTERNAL_ERROR,
-        why,
-        None,
-    )))
+    let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None);
+    Err(ServiceError::McpError(error))
 }

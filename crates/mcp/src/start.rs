@@ -105,10 +105,11 @@ impl Running {
     /// left behind in words.
     pub(crate) async fn end(&self) -> String {
         self.service.cancellation_token().cancel();
-        let process = {
-            let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-            process.take()
-        };
+        let process = self
+            .process
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let how = match process {
             Some(process) => process.end().await,
             None => "the connection is closed".to_owned(),
@@ -145,19 +146,15 @@ fn last_words(exit: &Exit) -> String {
         (None, None) => "it ended".to_owned(),
     };
     let text = String::from_utf8_lossy(&exit.output);
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
+    let lines = text.lines().rev().filter(|line| !line.trim().is_empty());
+    let mut last: Vec<String> = lines
+        .take(LAST_LINES)
+        .map(|line| visible(&line.chars().take(300).collect::<String>()).into_owned())
         .collect();
-    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    let last = last.iter().map(|line| {
-        let line: String = line.chars().take(300).collect();
-        visible(&line).into_owned()
-    });
-    let last: Vec<String> = last.collect();
     if last.is_empty() {
         return how;
     }
+    last.reverse();
     format!("{how}, after writing:\n{}", last.join("\n"))
 }
 
@@ -307,24 +304,20 @@ async fn address(
             (Failed::For(_), Some(why)) => Failed::For(visible(&why).into_owned()),
             (failed, _) => failed,
         }),
-        Err(_) => Err(Failed::For(format!(
-            "it was not ready after {} s",
-            times.start.as_secs()
-        ))),
+        Err(_) => {
+            let seconds = times.start.as_secs();
+            Err(Failed::For(format!("it was not ready after {seconds} s")))
+        }
     }
 }
 
 fn failed(error: ClientInitializeError) -> Failed {
+    const ERA: [ErrorCode; 2] = [
+        ErrorCode::METHOD_NOT_FOUND,
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+    ];
     match error {
-        ClientInitializeError::JsonRpcError(error)
-            if [
-                ErrorCode::METHOD_NOT_FOUND,
-                ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
-            ]
-            .contains(&error.code) =>
-        {
-            Failed::OtherEra
-        }
+        ClientInitializeError::JsonRpcError(error) if ERA.contains(&error.code) => Failed::OtherEra,
         error => Failed::For(chain(&error)),
     }
 }

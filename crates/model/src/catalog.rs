@@ -30,25 +30,18 @@ pub struct ModelInfo {
     /// The id to ask for.
     pub id: String,
     /// The name the provider answers under, when it differs.
-    #[serde(default)]
     pub canonical: Option<String>,
     /// The window in tokens, the smallest that the list admits to.
-    #[serde(default)]
     pub context: Option<u64>,
     /// The most tokens of one answer.
-    #[serde(default)]
     pub max_output: Option<u64>,
     /// What it costs.
-    #[serde(default)]
     pub price: Option<ListPrice>,
     /// Whether it takes tools, when the list says so.
-    #[serde(default)]
     pub tools: Option<bool>,
     /// Whether it can see, when the list says so.
-    #[serde(default)]
     pub vision: Option<bool>,
     /// The day it goes away, `YYYY-MM-DD`.
-    #[serde(default)]
     pub expires: Option<String>,
 }
 
@@ -162,23 +155,17 @@ fn read_model(entry: &Value) -> Option<ModelInfo> {
 
 fn read_price(pricing: &Value) -> Option<ListPrice> {
     let base = price_over(pricing, None)?;
-    let mut longer: Vec<(u64, Price)> = pricing
-        .get("overrides")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| {
-            let from = entry.get("min_prompt_tokens")?.as_u64()?;
-            Some((from, price_over(entry, Some(base))?))
-        })
-        .collect();
+    let overrides = pricing.get("overrides").and_then(Value::as_array);
+    let longer = overrides.into_iter().flatten().filter_map(|entry| {
+        let from = entry.get("min_prompt_tokens")?.as_u64()?;
+        Some((from, price_over(entry, Some(base))?))
+    });
+    let mut longer: Vec<(u64, Price)> = longer.collect();
     longer.sort_by_key(|(from, _)| *from);
+    let per_request = pricing.get("request").and_then(dollars);
     Some(ListPrice {
         base,
-        per_request: pricing
-            .get("request")
-            .and_then(dollars)
-            .unwrap_or(Usd::ZERO),
+        per_request: per_request.unwrap_or(Usd::ZERO),
         longer,
     })
 }

@@ -183,10 +183,7 @@ impl ModelClient {
         };
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.iter().position(|(name, _)| name == session);
-        let mut kept = match known {
-            Some(at) => all.remove(at).1,
-            None => wire::Kept::default(),
-        };
+        let mut kept = known.map(|at| all.remove(at).1).unwrap_or_default();
         if all.len() >= KEPT {
             all.remove(0);
         }
@@ -271,11 +268,8 @@ impl ModelClient {
     fn log_body(&self, what: &str, body: &str) {
         match &self.config.redact {
             Some(redact) if tracing::enabled!(tracing::Level::DEBUG) => {
-                tracing::debug!(
-                    bytes = body.len(),
-                    body = redact.apply(body),
-                    "model {what}"
-                );
+                let shown = redact.apply(body);
+                tracing::debug!(bytes = body.len(), body = shown, "model {what}");
             }
             _ => tracing::debug!(bytes = body.len(), "model {what}"),
         }
@@ -296,14 +290,9 @@ fn without_reasoning(request: &ModelRequest, error: &ModelError) -> Option<Model
     let mut stripped = request.clone();
     let mut any = false;
     for message in &mut stripped.messages {
-        if matches!(
-            &**message,
-            ModelMessage::Assistant {
-                reasoning: Some(_),
-                ..
-            }
-        ) && let ModelMessage::Assistant { reasoning, .. } = Arc::make_mut(message)
-        {
+        let kept =
+            matches!(&**message, ModelMessage::Assistant { reasoning, .. } if reasoning.is_some());
+        if kept && let ModelMessage::Assistant { reasoning, .. } = Arc::make_mut(message) {
             *reasoning = None;
             any = true;
         }

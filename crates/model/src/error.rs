@@ -67,54 +67,71 @@ impl Trouble {
     }
 }
 
-/// A call that brought no reply.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ModelError {
-    /// See [`ErrorClass::RateLimited`].
-    #[error("{} is rate limited: {}", .0.model, .0.detail)]
-    RateLimited(Trouble),
-    /// See [`ErrorClass::Overloaded`].
-    #[error("{} is overloaded or down: {}", .0.model, .0.detail)]
-    Overloaded(Trouble),
-    /// See [`ErrorClass::Timeout`].
-    #[error("no complete answer from {}: {}", .0.model, .0.detail)]
-    Timeout(Trouble),
-    /// Nobody answers at the endpoint's address; of the class [`ErrorClass::Timeout`].
-    #[error("{}: no connection to {}", .0.model, .0.detail)]
-    Unreachable(Trouble),
-    /// See [`ErrorClass::Malformed`].
-    #[error("unreadable answer from {}: {}", .0.model, .0.detail)]
-    Malformed(Trouble),
-    /// See [`ErrorClass::ContextTooLong`].
-    #[error("the conversation is too long for {}: {}", .0.model, .0.detail)]
-    ContextTooLong(Trouble),
-    /// See [`ErrorClass::NoCredit`].
-    #[error("no credit for {}: {}", .0.model, .0.detail)]
-    NoCredit(Trouble),
-    /// See [`ErrorClass::Auth`].
-    #[error("the key for {} was refused: {}", .0.model, .0.detail)]
-    Auth(Trouble),
-    /// The endpoint wants a key and has none; of the class [`ErrorClass::Auth`].
-    #[error("no key was given for {}: {}", .0.model, .0.detail)]
-    NoKey(Trouble),
-    /// See [`ErrorClass::Forbidden`].
-    #[error("{} is forbidden: {}", .0.model, .0.detail)]
-    Forbidden(Trouble),
-    /// See [`ErrorClass::Filtered`].
-    #[error("{} was stopped by a content filter: {}", .0.model, .0.detail)]
-    Filtered(Trouble),
-    /// See [`ErrorClass::Rejected`].
-    #[error("{} rejected the request: {}", .0.model, .0.detail)]
-    Rejected(Trouble),
-    /// See [`ErrorClass::Cancelled`].
-    #[error("the model call was cancelled")]
-    Cancelled {
-        /// What the interrupted attempt may have cost.
-        spent: Usd,
-    },
-    /// See [`ErrorClass::Setup`].
-    #[error("{0}")]
-    Setup(String),
+macro_rules! model_errors {
+    ($($(#[$doc:meta])* $kind:ident of $class:ident: $text:literal,)*) => {
+        /// A call that brought no reply. [`ErrorClass`] says what each kind means.
+        #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+        #[expect(missing_docs, reason = "each is what its class says")]
+        pub enum ModelError {
+            $(
+                $(#[$doc])*
+                #[error($text, .0.model, .0.detail)]
+                $kind(Trouble),
+            )*
+            #[error("the model call was cancelled")]
+            Cancelled {
+                /// What the interrupted attempt may have cost.
+                spent: Usd,
+            },
+            #[error("{0}")]
+            Setup(String),
+        }
+
+        impl ModelError {
+            /// Which kind of failure this is.
+            #[must_use]
+            pub const fn class(&self) -> ErrorClass {
+                match self {
+                    $(ModelError::$kind(_) => ErrorClass::$class,)*
+                    ModelError::Cancelled { .. } => ErrorClass::Cancelled,
+                    ModelError::Setup(_) => ErrorClass::Setup,
+                }
+            }
+
+            /// What is known about it, unless we ended it or never began.
+            #[must_use]
+            pub const fn trouble(&self) -> Option<&Trouble> {
+                match self {
+                    $(ModelError::$kind(trouble))|* => Some(trouble),
+                    ModelError::Cancelled { .. } | ModelError::Setup(_) => None,
+                }
+            }
+
+            pub(crate) fn trouble_mut(&mut self) -> Option<&mut Trouble> {
+                match self {
+                    $(ModelError::$kind(trouble))|* => Some(trouble),
+                    ModelError::Cancelled { .. } | ModelError::Setup(_) => None,
+                }
+            }
+        }
+    };
+}
+
+model_errors! {
+    RateLimited of RateLimited: "{} is rate limited: {}",
+    Overloaded of Overloaded: "{} is overloaded or down: {}",
+    Timeout of Timeout: "no complete answer from {}: {}",
+    /// Nobody answers at the endpoint's address.
+    Unreachable of Timeout: "{}: no connection to {}",
+    Malformed of Malformed: "unreadable answer from {}: {}",
+    ContextTooLong of ContextTooLong: "the conversation is too long for {}: {}",
+    NoCredit of NoCredit: "no credit for {}: {}",
+    Auth of Auth: "the key for {} was refused: {}",
+    /// The endpoint wants a key and has none.
+    NoKey of Auth: "no key was given for {}: {}",
+    Forbidden of Forbidden: "{} is forbidden: {}",
+    Filtered of Filtered: "{} was stopped by a content filter: {}",
+    Rejected of Rejected: "{} rejected the request: {}",
 }
 
 impl ErrorClass {
@@ -154,45 +171,6 @@ impl ErrorClass {
 }
 
 impl ModelError {
-    /// Which kind of failure this is.
-    #[must_use]
-    pub const fn class(&self) -> ErrorClass {
-        match self {
-            ModelError::RateLimited(_) => ErrorClass::RateLimited,
-            ModelError::Overloaded(_) => ErrorClass::Overloaded,
-            ModelError::Timeout(_) | ModelError::Unreachable(_) => ErrorClass::Timeout,
-            ModelError::Malformed(_) => ErrorClass::Malformed,
-            ModelError::ContextTooLong(_) => ErrorClass::ContextTooLong,
-            ModelError::NoCredit(_) => ErrorClass::NoCredit,
-            ModelError::Auth(_) | ModelError::NoKey(_) => ErrorClass::Auth,
-            ModelError::Forbidden(_) => ErrorClass::Forbidden,
-            ModelError::Filtered(_) => ErrorClass::Filtered,
-            ModelError::Rejected(_) => ErrorClass::Rejected,
-            ModelError::Cancelled { .. } => ErrorClass::Cancelled,
-            ModelError::Setup(_) => ErrorClass::Setup,
-        }
-    }
-
-    /// What is known about it, unless we ended it or never began.
-    #[must_use]
-    pub const fn trouble(&self) -> Option<&Trouble> {
-        match self {
-            ModelError::RateLimited(trouble)
-            | ModelError::Overloaded(trouble)
-            | ModelError::Timeout(trouble)
-            | ModelError::Unreachable(trouble)
-            | ModelError::Malformed(trouble)
-            | ModelError::ContextTooLong(trouble)
-            | ModelError::NoCredit(trouble)
-            | ModelError::Auth(trouble)
-            | ModelError::NoKey(trouble)
-            | ModelError::Forbidden(trouble)
-            | ModelError::Filtered(trouble)
-            | ModelError::Rejected(trouble) => Some(trouble),
-            ModelError::Cancelled { .. } | ModelError::Setup(_) => None,
-        }
-    }
-
     /// Whether the same request may succeed later without anybody doing anything.
     #[must_use]
     pub fn retryable(&self) -> bool {
@@ -229,28 +207,13 @@ impl ModelError {
         self
     }
 
-    pub(crate) fn trouble_mut(&mut self) -> Option<&mut Trouble> {
-        match self {
-            ModelError::RateLimited(trouble)
-            | ModelError::Overloaded(trouble)
-            | ModelError::Timeout(trouble)
-            | ModelError::Unreachable(trouble)
-            | ModelError::Malformed(trouble)
-            | ModelError::ContextTooLong(trouble)
-            | ModelError::NoCredit(trouble)
-            | ModelError::Auth(trouble)
-            | ModelError::NoKey(trouble)
-            | ModelError::Forbidden(trouble)
-            | ModelError::Filtered(trouble)
-            | ModelError::Rejected(trouble) => Some(trouble),
-            ModelError::Cancelled { .. } | ModelError::Setup(_) => None,
-        }
-    }
-
     /// One sentence for the thread: what happened and what a person can do.
     #[must_use]
     pub fn advice(&self) -> String {
-        let model = self.trouble().map_or("the model", |t| t.model.as_str());
+        let known = self
+            .trouble()
+            .map(|t| (t.model.as_str(), t.detail.as_str()));
+        let (model, detail) = known.unwrap_or(("the model", ""));
         match self {
             ModelError::RateLimited(_) => format!(
                 "{model} is rate limited and stayed so after several tries. Try again in a few minutes, or configure a fallback model."
@@ -261,11 +224,8 @@ impl ModelError {
             ModelError::Timeout(_) => format!(
                 "{model} did not answer in time. Try again; for a slow local model raise the model timeouts in the configuration."
             ),
-            ModelError::Unreachable(trouble) => {
-                format!(
-                    "{model} cannot be asked: no connection to {}",
-                    trouble.detail
-                )
+            ModelError::Unreachable(_) => {
+                format!("{model} cannot be asked: no connection to {detail}")
             }
             ModelError::Malformed(_) => format!(
                 "{model} sent answers that cannot be read. Try again; if it keeps happening choose another model for this role."
@@ -279,26 +239,20 @@ impl ModelError {
             ModelError::Auth(_) => format!(
                 "The key for {model} was refused. Put a valid key into the machine's configuration; `codebutler doctor` checks it."
             ),
-            ModelError::NoKey(trouble) => {
-                format!("No key was given for {model}: {}.", trouble.detail)
-            }
-            ModelError::Forbidden(trouble) => format!(
-                "The provider does not allow this call of {model}: {}. Check the limits and guardrails of the key at the provider.",
-                trouble.detail
+            ModelError::NoKey(_) => format!("No key was given for {model}: {detail}."),
+            ModelError::Forbidden(_) => format!(
+                "The provider does not allow this call of {model}: {detail}. Check the limits and guardrails of the key at the provider."
             ),
             ModelError::Filtered(_) => format!(
                 "A content filter stopped {model}. Say it differently, or choose another model for this role."
             ),
-            ModelError::Rejected(trouble) => format!(
-                "{model} rejected the request: {}. `codebutler doctor` checks the model's name and abilities.",
-                trouble.detail
+            ModelError::Rejected(_) => format!(
+                "{model} rejected the request: {detail}. `codebutler doctor` checks the model's name and abilities."
             ),
             ModelError::Cancelled { .. } => "The model call was stopped.".to_owned(),
-            ModelError::Setup(problem) => {
-                format!(
-                    "The model cannot be called: {problem}. `codebutler doctor` says what to fix."
-                )
-            }
+            ModelError::Setup(problem) => format!(
+                "The model cannot be called: {problem}. `codebutler doctor` says what to fix."
+            ),
         }
     }
 }

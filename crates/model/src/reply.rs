@@ -22,6 +22,9 @@ use crate::{
 /// Estimates of usage, where a server counts nothing: three bytes a token.
 const BYTES_PER_TOKEN: u64 = 3;
 
+const CUT_OFF: &str =
+    "the call was cut off at the output limit and did not run; send it again in smaller pieces";
+
 /// Judges a raw answer: an error inside it, nothing in it, or a reply.
 ///
 /// # Errors
@@ -45,28 +48,16 @@ pub fn read_reply(
         return Err(classify(&request.model, &Refusal::in_stream(error)));
     }
     if !raw.any_choice {
-        return fail(
-            ErrorClass::Malformed,
-            "the answer has no choices",
-            Usd::ZERO,
-        );
+        let detail = "the answer has no choices";
+        return fail(ErrorClass::Malformed, detail, Usd::ZERO);
     }
-    match raw.finish.as_deref() {
-        Some("error") => {
-            return fail(
-                ErrorClass::Overloaded,
-                "the answer ended in an error",
-                Usd::ZERO,
-            );
-        }
-        Some("content_filter") => {
-            return fail(
-                ErrorClass::Filtered,
-                "the content filter ended the answer",
-                cost,
-            );
-        }
-        _ => {}
+    if raw.finish.as_deref() == Some("error") {
+        let detail = "the answer ended in an error";
+        return fail(ErrorClass::Overloaded, detail, Usd::ZERO);
+    }
+    if raw.finish.as_deref() == Some("content_filter") {
+        let detail = "the content filter ended the answer";
+        return fail(ErrorClass::Filtered, detail, cost);
     }
     let no_words = raw.text.trim().is_empty() && raw.calls.is_empty();
     if no_words && !raw.refusal.trim().is_empty() {
@@ -74,11 +65,8 @@ pub fn read_reply(
     }
 
     let cut = raw.finish.as_deref() == Some("length");
-    let tools: Vec<&str> = request
-        .tools
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .collect();
+    let tools = request.tools.iter().map(|tool| tool.name.as_str());
+    let tools: Vec<&str> = tools.collect();
     let (text, calls) = words_and_calls(raw.text, raw.calls, &tools);
     let mut replied = Vec::with_capacity(calls.len());
     for call in &calls {
@@ -102,18 +90,17 @@ pub fn read_reply(
 }
 
 /// Believes the calls that were sent; without any, looks for some in the text.
-fn words_and_calls(text: String, calls: Vec<RawCall>, tools: &[&str]) -> (String, Vec<RawCall>) {
-    let calls: Vec<RawCall> = calls
-        .into_iter()
-        .filter(|call| !(call.name.is_empty() && call.arguments.trim().is_empty()))
-        .collect();
+fn words_and_calls(
+    text: String,
+    mut calls: Vec<RawCall>,
+    tools: &[&str],
+) -> (String, Vec<RawCall>) {
+    calls.retain(|call| !(call.name.is_empty() && call.arguments.trim().is_empty()));
     if calls.is_empty()
         && let Some((before, written)) = text_calls::find(&text, tools)
     {
-        tracing::debug!(
-            calls = written.len(),
-            "the model wrote its tool calls as text"
-        );
+        let calls = written.len();
+        tracing::debug!(calls, "the model wrote its tool calls as text");
         return (before, written);
     }
     (text, calls)
@@ -122,20 +109,14 @@ fn words_and_calls(text: String, calls: Vec<RawCall>, tools: &[&str]) -> (String
 /// One call, or nothing when it was cut though the output limit was not reached.
 fn read_call(call: &RawCall, tools: &[&str], cut: bool) -> Option<RepliedCall> {
     let known = names::canonical(&call.name, tools);
-    let empty = || Value::Object(Map::new());
+    let unread = |problem: String| (Value::Object(Map::new()), Some(problem));
     // At the limit, no arguments at all are as suspicious as half of them.
     let nothing_came = cut && call.arguments.trim().is_empty();
     let (arguments, mut problem) = match repair_arguments(&call.arguments) {
         Arguments::Read(object) if !nothing_came => (object, None),
-        Arguments::Wrong(problem) => (empty(), Some(problem)),
+        Arguments::Wrong(problem) => unread(problem),
         Arguments::Cut if !cut => return None,
-        Arguments::Read(_) | Arguments::Cut => (
-            empty(),
-            Some(
-                "the call was cut off at the output limit and did not run; send it again in smaller pieces"
-                    .to_owned(),
-            ),
-        ),
+        Arguments::Read(_) | Arguments::Cut => unread(CUT_OFF.to_owned()),
     };
     if known.is_none() {
         problem = Some(unknown_tool(&call.name, tools));
@@ -153,15 +134,12 @@ fn unknown_tool(name: &str, tools: &[&str]) -> String {
         return format!("there is no tool `{shown}`: no tools are offered now, answer in text");
     }
     let nearest = names::nearest(name, tools, 3);
-    let hint = if nearest.is_empty() {
-        ".".to_owned()
-    } else {
-        format!("; did you mean {}?", nearest.join(", "))
+    let (nearest, tools) = (nearest.join(", "), tools.join(", "));
+    let hint = match nearest.as_str() {
+        "" => ".".to_owned(),
+        nearest => format!("; did you mean {nearest}?"),
     };
-    format!(
-        "there is no tool `{shown}`{hint} The tools are: {}.",
-        tools.join(", ")
-    )
+    format!("there is no tool `{shown}`{hint} The tools are: {tools}.")
 }
 
 /// What was counted and what it cost.
@@ -181,15 +159,13 @@ fn read_usage(usage: &Value) -> Option<TokenUsage> {
     let number = |pointer: &str| count(usage.pointer(pointer));
     let input = number("/prompt_tokens").or_else(|| number("/input_tokens"))?;
     let cached = number("/prompt_tokens_details/cached_tokens");
+    let cached = cached.or_else(|| number("/prompt_cache_hit_tokens"));
+    let output = number("/completion_tokens").or_else(|| number("/output_tokens"));
     Some(TokenUsage {
         input,
-        cached_input: cached
-            .or_else(|| number("/prompt_cache_hit_tokens"))
-            .unwrap_or(0),
+        cached_input: cached.unwrap_or(0),
         cache_write: number("/prompt_tokens_details/cache_write_tokens").unwrap_or(0),
-        output: number("/completion_tokens")
-            .or_else(|| number("/output_tokens"))
-            .unwrap_or(0),
+        output: output.unwrap_or(0),
         reasoning: number("/completion_tokens_details/reasoning_tokens").unwrap_or(0),
     })
 }

@@ -84,19 +84,6 @@ pub enum Effort {
     High,
 }
 
-impl Effort {
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Effort::Minimal => "minimal",
-            Effort::Low => "low",
-            Effort::Medium => "medium",
-            Effort::High => "high",
-        }
-    }
-}
-
 /// What is heard of an answer while it comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard<'a> {

@@ -14,10 +14,11 @@ pub(crate) fn described<'a>(request: &'a ModelRequest, why: &str) -> Cow<'a, Mod
         return Cow::Borrowed(request);
     }
     let mut told = request.clone();
-    for message in &mut told.messages {
-        if !has_pictures(message) {
-            continue;
-        }
+    for message in told
+        .messages
+        .iter_mut()
+        .filter(|message| has_pictures(message))
+    {
         let ModelMessage::User { text, images } = Arc::make_mut(message) else {
             continue;
         };
@@ -25,14 +26,13 @@ pub(crate) fn described<'a>(request: &'a ModelRequest, why: &str) -> Cow<'a, Mod
             .iter()
             .map(|image| image.media_type.as_str())
             .collect();
-        let sentence = format!(
-            "[not shown: {} ({}); {why}. Say so if the work depends on it.]",
-            match kinds.len() {
-                1 => "a picture".to_owned(),
-                several => format!("{several} pictures"),
-            },
-            kinds.join(", ")
-        );
+        let what = match kinds.len() {
+            1 => "a picture".to_owned(),
+            several => format!("{several} pictures"),
+        };
+        let kinds = kinds.join(", ");
+        let sentence =
+            format!("[not shown: {what} ({kinds}); {why}. Say so if the work depends on it.]");
         if !text.is_empty() {
             text.push('\n');
         }

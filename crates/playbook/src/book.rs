@@ -44,23 +44,17 @@ impl Playbook {
                 matches!(folder, None | Some("skills" | "research"))
             });
         let shared = skill_folder(path).is_some();
-        let rules = path
-            .rsplit('/')
-            .next()
-            .is_some_and(|name| RULES.contains(&name));
-        own || shared || rules
+        let name = path.rsplit('/').next();
+        own || shared || name.is_some_and(|name| RULES.contains(&name))
     }
 
     /// A playbook of files, each given as (path from the repo's root, text).
     /// Files of other kinds are left out.
     #[must_use]
     pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
-        let files: BTreeMap<_, _> = files
-            .into_iter()
-            .filter(|(path, _)| Self::wants(path))
-            .collect();
+        let files = files.into_iter().filter(|(path, _)| Self::wants(path));
         let mut book = Self {
-            files,
+            files: files.collect(),
             ..Self::default()
         };
         book.skills = book.read_skills();
@@ -164,14 +158,10 @@ impl Playbook {
     /// Everything that is wrong with the team's own files.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
-        let own: Vec<_> = self
-            .files
-            .iter()
-            .filter_map(|(path, text)| {
-                let name = path.strip_prefix(HOME)?;
-                Some((name.to_owned(), text.clone()))
-            })
-            .collect();
+        let own = self
+            .own_files()
+            .map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let own: Vec<_> = own.collect();
         // Skills are judged here, because those of other folders count too.
         let mut problems = crate::validate(&own);
         problems.retain(|problem| !problem.file.starts_with("skills/"));
@@ -182,22 +172,16 @@ impl Playbook {
 
     /// The repo's own rule file, and where there are more.
     fn rules(&self) -> Option<RepoRules> {
-        let name = RULES.into_iter().find(|name| {
+        let nested = |name: &str| -> Vec<&str> {
             let ending = format!("/{name}");
-            let mut paths = self.files.keys();
-            paths.any(|path| path == name || path.ends_with(&ending))
-        })?;
+            let paths = self.files.keys().filter(|path| path.ends_with(&ending));
+            paths.take(NESTED).map(String::as_str).collect()
+        };
+        let is_there = |name: &&str| self.files.contains_key(*name) || !nested(name).is_empty();
+        let name = RULES.into_iter().find(is_there)?;
         let mut text = self.files.get(name).cloned().unwrap_or_default();
-        let ending = format!("/{name}");
-        let nested: Vec<_> = self
-            .files
-            .keys()
-            .filter(|path| path.ends_with(&ending))
-            .take(NESTED)
-            .map(String::as_str)
-            .collect();
-        if !nested.is_empty() {
-            let list = nested.join(", ");
+        let list = nested(name).join(", ");
+        if !list.is_empty() {
             text = format!(
                 "Folders with rules of their own, to be read before work there: {list}.\n\n{text}"
             );
@@ -209,11 +193,11 @@ impl Playbook {
     }
 
     fn below(&self, folder: &str) -> Vec<(String, String)> {
-        let start = format!("{HOME}{folder}");
-        let files = self.files.iter();
+        let files = self
+            .own_files()
+            .filter(|(name, _)| name.starts_with(folder));
         files
-            .filter(|(path, _)| path.starts_with(&start))
-            .map(|(path, text)| (path[HOME.len()..].to_owned(), text.clone()))
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
             .collect()
     }
 
@@ -244,9 +228,8 @@ impl Playbook {
 /// The place of shared skills that a `SKILL.md` is in.
 fn skill_folder(path: &str) -> Option<&'static str> {
     FOLDERS.into_iter().find(|folder| {
-        let name = path
-            .strip_prefix(folder)
-            .and_then(|rest| rest.strip_suffix("/SKILL.md"));
+        let rest = path.strip_prefix(folder);
+        let name = rest.and_then(|rest| rest.strip_suffix("/SKILL.md"));
         name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
     })
 }
@@ -265,10 +248,8 @@ fn add(read: &mut Skills, path: &str, text: &str) {
                 None => read.skills.push(skill),
                 Some(other) if other.prompt.text() == skill.prompt.text() => {}
                 Some(_) => {
-                    let what = format!(
-                        "there is another skill \"{}\"; this one is left out",
-                        skill.name
-                    );
+                    let name = &skill.name;
+                    let what = format!("there is another skill \"{name}\"; this one is left out");
                     read.problems.push(Problem::new(file, 1, what));
                 }
             }

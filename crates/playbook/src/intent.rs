@@ -101,10 +101,8 @@ fn best<'a, T>(
     }
     let most = found.iter().map(|(_, found)| found.exactness).max();
     found.retain(|(_, found)| Some(found.exactness) == most);
-    found
-        .into_iter()
-        .map(|(one, found)| (one, found.captures))
-        .collect()
+    let found = found.into_iter();
+    found.map(|(one, found)| (one, found.captures)).collect()
 }
 
 impl Workflow {

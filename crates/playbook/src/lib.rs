@@ -49,6 +49,7 @@ pub use problem::Problem;
 pub use prompt::{Extras, Profile, RepoRules, Sources, prompt, prompt_with};
 pub use shortcut::{ONE_ITEM, Shortcut};
 
+pub(crate) use markdown::outline::one_line;
 pub(crate) use markdown::section::without_section;
 pub use memory::route::Topic;
 pub use prompt::overview::{Layout, Overview};

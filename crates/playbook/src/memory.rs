@@ -18,7 +18,7 @@ use butler_protocol::{Confidence, Sha256Hex};
 use crate::{
     Learning, Problem,
     markdown::outline::{content_end, insert_block, lines, section, sections, splice},
-    tokens, without_section,
+    one_line, tokens, without_section,
 };
 
 /// A file above this must shrink before it may grow.
@@ -93,16 +93,9 @@ pub struct Dispensable {
 fn over(tokens: usize, budget: usize, could_go: &[Dispensable]) -> String {
     let mut text = format!("the file would have {tokens} tokens of {budget}; shrink it first");
     for (index, one) in could_go.iter().enumerate() {
-        text.push_str(if index == 0 {
-            ", as by archiving "
-        } else {
-            ", "
-        });
-        let confidence = learning::word(one.confidence);
-        text.push_str(&format!(
-            "\"{}\" ({confidence}, {} tokens)",
-            one.title, one.tokens
-        ));
+        let joint = if index == 0 { " as by archiving" } else { "" };
+        let (title, sure, tokens) = (&one.title, learning::word(one.confidence), one.tokens);
+        text.push_str(&format!(",{joint} \"{title}\" ({sure}, {tokens} tokens)"));
     }
     text
 }
@@ -122,10 +115,8 @@ impl Memory {
             let inside = |range: &Range<usize>| {
                 outer.body.start <= range.start && range.end <= outer.body.end
             };
-            for inner in all
-                .iter()
-                .filter(|one| one.level == 3 && inside(&one.range))
-            {
+            let learnings = all.iter().filter(|one| one.level == 3);
+            for inner in learnings.filter(|one| inside(&one.range)) {
                 let block = &text[inner.range.clone()];
                 let (learning, found) = Learning::parse(file, inner.line, block);
                 // The archive may hold what an older form of the file had.
@@ -228,22 +219,15 @@ impl Memory {
     /// When there is none of that title.
     pub fn archive(&self, title: &str, reason: &str) -> Result<Self, MemoryError> {
         let entry = self.find(title)?;
-        let words = self.text[entry.range.clone()]
-            .trim_end()
-            .replace("\r\n", "\n");
-        let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
-        let block = format!("{words}\n- **Archived:** {reason}");
+        let words = self.text[entry.range.clone()].trim_end();
+        let words = words.replace("\r\n", "\n");
+        let block = format!("{words}\n- **Archived:** {}", one_line(reason));
         let without = self.without(entry);
         let text = without.with_block(ARCHIVE, &block);
         let changed = Self::parse(&self.file, text);
-        let there = changed
-            .archived()
-            .any(|other| other.learning.title == entry.learning.title);
-        if there {
-            Ok(changed)
-        } else {
-            Err(MemoryError::Tangled)
-        }
+        let is_it = |other: &Entry| other.learning.title == entry.learning.title;
+        let there = changed.archived().any(is_it);
+        there.then_some(changed).ok_or(MemoryError::Tangled)
     }
 
     /// The file without a learning.
@@ -257,9 +241,8 @@ impl Memory {
     /// Whether a live learning has this title and this rule.
     #[must_use]
     pub fn says(&self, learning: &Learning) -> bool {
-        let same = |one: &str, other: &str| one.split_whitespace().eq(other.split_whitespace());
-        self.find(&learning.title)
-            .is_ok_and(|entry| same(&entry.learning.rule, &learning.rule))
+        let known = self.find(&learning.title);
+        known.is_ok_and(|entry| one_line(&entry.learning.rule) == one_line(&learning.rule))
     }
 
     /// The file without the live learnings of these ids.
@@ -276,14 +259,12 @@ impl Memory {
     /// before short.
     #[must_use]
     pub fn dispensable(&self) -> Vec<Dispensable> {
-        let mut all: Vec<Dispensable> = self
-            .live()
-            .map(|entry| Dispensable {
-                title: entry.learning.title.clone(),
-                tokens: entry.tokens,
-                confidence: entry.learning.confidence,
-            })
-            .collect();
+        let all = self.live().map(|entry| Dispensable {
+            title: entry.learning.title.clone(),
+            tokens: entry.tokens,
+            confidence: entry.learning.confidence,
+        });
+        let mut all: Vec<Dispensable> = all.collect();
         let sureness = |confidence| match confidence {
             Confidence::Low => 0,
             Confidence::Medium => 1,
@@ -295,9 +276,9 @@ impl Memory {
 
     fn find(&self, title: &str) -> Result<&Entry, MemoryError> {
         let title = learning::clean_title(title);
-        self.live()
-            .find(|entry| entry.learning.title.eq_ignore_ascii_case(&title))
-            .ok_or(MemoryError::Unknown(title))
+        let is_it = |entry: &&Entry| entry.learning.title.eq_ignore_ascii_case(&title);
+        let found = self.live().find(is_it);
+        found.ok_or(MemoryError::Unknown(title))
     }
 
     fn without(&self, entry: &Entry) -> Self {

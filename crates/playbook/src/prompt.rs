@@ -77,10 +77,10 @@ pub fn prompt(role: Role, sources: &Sources) -> String {
 pub fn prompt_with(role: Role, sources: &Sources, extras: &Extras<'_>) -> String {
     let given = |text: &str| match extras.left_out {
         [] => live(text),
-        out => Memory::parse("", live(text))
-            .leaving_out(out)
-            .text()
-            .to_owned(),
+        out => {
+            let memory = Memory::parse("", live(text)).leaving_out(out);
+            memory.text().to_owned()
+        }
     };
     let mut role_text = given(&sources.role);
     let mut global = given(&sources.global);

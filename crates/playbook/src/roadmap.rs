@@ -58,28 +58,21 @@ impl Roadmap {
     /// Pending items whose dependencies are all done, as the file orders them.
     #[must_use]
     pub fn ready(&self) -> Vec<&Item> {
-        let pending = self
-            .items
-            .iter()
-            .filter(|item| item.status == Status::Pending);
-        pending
-            .filter(|item| self.waiting_on(item).is_empty())
-            .filter(|item| self.item(item.number) == Some(item))
-            .collect()
+        let is_ready = |item: &&Item| {
+            item.status == Status::Pending
+                && self.waiting_on(item).is_empty()
+                && self.item(item.number) == Some(item)
+        };
+        self.items.iter().filter(is_ready).collect()
     }
 
     /// The dependencies of an item that are not done; missing ones count.
     #[must_use]
     pub fn waiting_on(&self, item: &Item) -> Vec<u32> {
-        let done = |number: &u32| {
-            self.item(*number)
-                .is_some_and(|item| item.status == Status::Done)
-        };
-        item.depends_on
-            .iter()
-            .copied()
-            .filter(|number| !done(number))
-            .collect()
+        let done = |item: &Item| item.status == Status::Done;
+        let mut waiting = item.depends_on.clone();
+        waiting.retain(|number| !self.item(*number).is_some_and(done));
+        waiting
     }
 
     /// Groups of items that wait for each other, each in ascending order.
@@ -87,17 +80,16 @@ impl Roadmap {
     pub fn cycles(&self) -> Vec<Vec<u32>> {
         let mut reach: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for item in &self.items {
-            reach
-                .entry(item.number)
-                .or_insert_with(|| self.reachable(item));
+            let known = reach.entry(item.number);
+            known.or_insert_with(|| self.reachable(item));
         }
         let reaches = |from: u32, to: u32| reach.get(&from).is_some_and(|all| all.contains(&to));
         let mut groups: Vec<Vec<u32>> = Vec::new();
-        for number in reach
+        let circular = reach
             .keys()
             .copied()
-            .filter(|number| reaches(*number, *number))
-        {
+            .filter(|number| reaches(*number, *number));
+        for number in circular {
             if groups.iter().any(|group| group.contains(&number)) {
                 continue;
             }
@@ -131,28 +123,21 @@ impl Roadmap {
             if self.item(item.number) != Some(item) {
                 report(format!("item {} is there twice", item.number));
             }
+            let number = item.number;
             if let Status::Unknown(word) = &item.status {
-                report(format!(
-                    "item {}: status \"{word}\" is not pending, in_progress, done or blocked",
-                    item.number
-                ));
+                let known = "pending, in_progress, done or blocked";
+                report(format!("item {number}: status \"{word}\" is not {known}"));
             }
-            for missing in item
-                .depends_on
-                .iter()
-                .filter(|number| self.item(**number).is_none())
-            {
+            let needs = item.depends_on.iter();
+            for missing in needs.filter(|number| self.item(**number).is_none()) {
                 report(format!(
-                    "item {} depends on {missing}, which does not exist",
-                    item.number
+                    "item {number} depends on {missing}, which does not exist"
                 ));
             }
         }
         for group in self.cycles() {
-            let line = group
-                .first()
-                .and_then(|first| self.item(*first))
-                .map_or(1, |item| item.line);
+            let first = group.first().and_then(|first| self.item(*first));
+            let line = first.map_or(1, |item| item.line);
             let what = match group.as_slice() {
                 [alone] => format!("item {alone} depends on itself"),
                 several => {

@@ -67,10 +67,8 @@ impl Playbook {
     #[must_use]
     pub fn shortcut_chosen(&self, role: Role, message: &str, answer: &str) -> Option<Shortcut> {
         let answer = answer.trim().trim_end_matches('.');
-        let by_number = answer
-            .parse::<usize>()
-            .ok()
-            .and_then(|number| number.checked_sub(1));
+        let number = answer.parse::<usize>().ok();
+        let by_number = number.and_then(|number| number.checked_sub(1));
         let name = match (self.intent(message), by_number) {
             (Intent::Menu(items), Some(index)) => items.get(index)?.name.clone(),
             (Intent::Menu(items), None) => {
@@ -110,11 +108,13 @@ impl Playbook {
             }
             Some(Named::Skill(skill)) => match skill.resolve(&given(skill, values)) {
                 Ok(_) => Ok(start(role, skill, &given(skill, values))),
-                Err(missing) => Err(format!(
-                    "the skill `{}` has {missing}; give each in `values`, as in \"{}: …\", or ask the person",
-                    skill.name,
-                    missing.0.first().map_or("name", String::as_str)
-                )),
+                Err(missing) => {
+                    let (skill, first) = (&skill.name, missing.0.first());
+                    let first = first.map_or("name", String::as_str);
+                    Err(format!(
+                        "the skill `{skill}` has {missing}; give each in `values`, as in \"{first}: …\", or ask the person"
+                    ))
+                }
             },
         }
     }
@@ -170,20 +170,18 @@ impl Playbook {
         if role != Role::Pm && role != first {
             return Shortcut::Open;
         }
-        let mut note = format!(
-            "The request starts the workflow `{}`: follow its steps.",
-            workflow.name
-        );
+        let name = &workflow.name;
+        let mut note = format!("The request starts the workflow `{name}`: follow its steps.");
         note.push_str(&caught(captures));
         for one in self.with_those_it_goes_on_with(workflow) {
             note.push_str(&format!("\n\n{}", one.text));
         }
-        if role == first {
-            return Shortcut::Own { note };
-        }
-        Shortcut::PassOn {
-            to: first,
-            text: note,
+        match role == first {
+            true => Shortcut::Own { note },
+            false => Shortcut::PassOn {
+                to: first,
+                text: note,
+            },
         }
     }
 
@@ -212,18 +210,15 @@ impl Playbook {
             return Some(Named::Workflow(workflow));
         }
         let mut skills = self.skills().skills.iter();
-        skills
-            .find(|skill| same(&skill.name, name))
-            .map(Named::Skill)
+        let skill = skills.find(|skill| same(&skill.name, name));
+        skill.map(Named::Skill)
     }
 
     fn unknown(&self, name: &str) -> String {
         let all = self.menu();
         let names: Vec<&str> = all.iter().map(|item| item.name.as_str()).collect();
-        format!(
-            "there is no workflow or skill `{name}`; there are {}",
-            names.join(", ")
-        )
+        let names = names.join(", ");
+        format!("there is no workflow or skill `{name}`; there are {names}")
     }
 
     /// The plan that these words stand for, when they are exactly the trigger of
@@ -264,11 +259,8 @@ fn given(skill: &Skill, values: &[String]) -> Captures {
             Some((known.name.clone(), value.trim().to_owned()))
         });
         let bare = || Some((needs.first()?.clone(), value.trim().to_owned()));
-        let (name, value) = match named.or_else(bare) {
-            Some(pair) => pair,
-            None => continue,
-        };
-        if !value.is_empty() {
+        let pair = named.or_else(bare);
+        if let Some((name, value)) = pair.filter(|(_, value)| !value.is_empty()) {
             captures.entry(name).or_insert(value);
         }
     }
@@ -302,33 +294,27 @@ fn start(role: Role, skill: &Skill, captures: &Captures) -> Shortcut {
             };
         }
     };
-    let files = skill.folder.as_ref().map_or_else(String::new, |folder| {
-        format!(
+    let mut task = prompt;
+    if let Some(folder) = &skill.folder {
+        task.push_str(&format!(
             "\n\nThe skill's own files are in `{folder}/`; its scripts run in the sandbox only."
-        )
-    });
-    let task = format!("{prompt}{files}");
+        ));
+    }
+    let name = &skill.name;
     if skill.agent == role {
-        return Shortcut::Own {
-            note: format!(
-                "The request starts the skill `{}`. Do this:\n\n{task}",
-                skill.name
-            ),
-        };
+        let note = format!("The request starts the skill `{name}`. Do this:\n\n{task}");
+        return Shortcut::Own { note };
     }
     if role != Role::Pm {
         return Shortcut::Open;
     }
-    if let Some(plan) = plan(skill, captures) {
-        return Shortcut::Build {
-            plan: Box::new(plan),
-        };
+    if let Some(plan) = plan(skill, captures).map(Box::new) {
+        return Shortcut::Build { plan };
     }
     Shortcut::PassOn {
         to: skill.agent,
         text: format!(
-            "the skill **{}** was started in this thread.\n\n{task}\n\nReport to the people here with `SendMessage`. Nothing is to be handed over.",
-            skill.name
+            "the skill **{name}** was started in this thread.\n\n{task}\n\nReport to the people here with `SendMessage`. Nothing is to be handed over."
         ),
     }
 }
@@ -341,31 +327,25 @@ fn plan(skill: &Skill, captures: &Captures) -> Option<Plan> {
     let prompt = skill.resolve(captures).ok()?;
     let mut summary = skill.description.clone();
     let mut steps: Vec<PlanStep> = Vec::new();
-    for line in prompt
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-    {
+    let planned = |text: &str| PlanStep {
+        text: text.to_owned(),
+        place: None,
+    };
+    let lines = prompt.lines().map(str::trim);
+    for line in lines.filter(|line| !line.is_empty()) {
         match (step(line), steps.last_mut()) {
-            (Some(text), _) => steps.push(PlanStep {
-                text: text.to_owned(),
-                place: None,
-            }),
+            (Some(text), _) => steps.push(planned(text)),
             (None, Some(last)) => last.text.push_str(&format!(" {line}")),
             (None, None) => summary.push_str(&format!(" {line}")),
         }
     }
     if steps.is_empty() {
-        steps.push(PlanStep {
-            text: prompt.clone(),
-            place: None,
-        });
+        steps.push(planned(&prompt));
     }
     let values: Vec<_> = captures.values().map(String::as_str).collect();
+    let title = format!("{}: {}", skill.name, values.join(", "));
     Some(Plan {
-        title: format!("{}: {}", skill.name, values.join(", "))
-            .trim_end_matches([':', ' '])
-            .to_owned(),
+        title: title.trim_end_matches([':', ' ']).to_owned(),
         summary,
         steps,
         criteria: vec![format!("{} The checks pass.", skill.description)],
@@ -396,14 +376,13 @@ fn choices(items: &[MenuItem]) -> String {
 }
 
 fn caught(captures: &Captures) -> String {
-    let pairs: Vec<_> = captures
+    let pairs = captures
         .iter()
-        .map(|(name, value)| format!("{name}: {value}"))
-        .collect();
-    if pairs.is_empty() {
-        return String::new();
+        .map(|(name, value)| format!("{name}: {value}"));
+    match pairs.collect::<Vec<_>>().join("; ").as_str() {
+        "" => String::new(),
+        pairs => format!(" What it is about: {pairs}."),
     }
-    format!(" What it is about: {}.", pairs.join("; "))
 }
 
 /// What the most exact of the triggers caught.

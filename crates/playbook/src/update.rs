@@ -73,14 +73,10 @@ fn three_way(base: &str, ours: &str, shipped: &str, take: Take) -> Updated {
     let mut text = String::with_capacity(ours.len().max(shipped.len()));
     let mut conflicts = Vec::new();
     for region in merge.regions() {
-        let theirs: String = region
-            .theirs_range()
-            .filter_map(|index| merge.theirs_line(index))
-            .collect();
-        let mine: String = region
-            .ours_range()
-            .filter_map(|index| merge.ours_line(index))
-            .collect();
+        let theirs = region.theirs_range().filter_map(|at| merge.theirs_line(at));
+        let theirs: String = theirs.collect();
+        let mine = region.ours_range().filter_map(|at| merge.ours_line(at));
+        let mine: String = mine.collect();
         match (region.resolution(), take) {
             (MergeResolution::Theirs, _) | (MergeResolution::Conflict, Take::Shipped) => {
                 push(&mut text, &theirs);
@@ -159,24 +155,20 @@ struct Part<'a> {
 fn parts(text: &str) -> Vec<Part<'_>> {
     let all = sections(text);
     let second: Vec<&Section<'_>> = all.iter().filter(|section| section.level == 2).collect();
-    let first = second
-        .first()
-        .map_or(text.len(), |section| section.range.start);
+    let starts_at = |index: usize| {
+        let section = second.get(index);
+        section.map_or(text.len(), |section| section.range.start)
+    };
     let mut parts = vec![Part {
         title: "",
         line: 1,
-        text: &text[..first],
+        text: &text[..starts_at(0)],
     }];
-    for (index, section) in second.iter().enumerate() {
-        let end = second
-            .get(index + 1)
-            .map_or(text.len(), |next| next.range.start);
-        parts.push(Part {
-            title: section.title,
-            line: section.line,
-            text: &text[section.range.start..end],
-        });
-    }
+    parts.extend(second.iter().enumerate().map(|(index, section)| Part {
+        title: section.title,
+        line: section.line,
+        text: &text[starts_at(index)..starts_at(index + 1)],
+    }));
     parts
 }
 

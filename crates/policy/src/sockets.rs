@@ -2,104 +2,12 @@
 //! those that consist of nothing but well-known programs that read and change files.
 //!
 //! Being wrong costs such a command an error of a socket call, never a wall: it gets
-//! less than others. So the list is short, and whatever is not plain is not on it.
+//! less than others. So the list (`no-sockets` of the table) is short, and whatever is not plain is not on it.
 
-use crate::shell::{self, Node, Part, Redirect, Simple, Target, Word};
-
-/// What the shell does itself, and programs for files and text that start no others.
-const WITHOUT: &[&str] = &[
-    ":",
-    "[",
-    "basename",
-    "cat",
-    "cd",
-    "chmod",
-    "cmp",
-    "column",
-    "comm",
-    "cp",
-    "cut",
-    "date",
-    "df",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "egrep",
-    "exit",
-    "expand",
-    "expr",
-    "false",
-    "fgrep",
-    "file",
-    "find",
-    "fmt",
-    "fold",
-    "git",
-    "grep",
-    "head",
-    "hexdump",
-    "join",
-    "jq",
-    "ln",
-    "ls",
-    "md5sum",
-    "mkdir",
-    "mktemp",
-    "mv",
-    "nl",
-    "od",
-    "paste",
-    "printf",
-    "pwd",
-    "readlink",
-    "realpath",
-    "rev",
-    "rg",
-    "rm",
-    "rmdir",
-    "sed",
-    "seq",
-    "set",
-    "sha1sum",
-    "sha256sum",
-    "sleep",
-    "sort",
-    "split",
-    "stat",
-    "strings",
-    "tac",
-    "tail",
-    "tee",
-    "test",
-    "touch",
-    "tr",
-    "tree",
-    "true",
-    "uniq",
-    "wc",
-    "which",
-    "xxd",
-];
-
-/// What git does with files alone.
-const GIT: &[&str] = &[
-    "add",
-    "blame",
-    "branch",
-    "cat-file",
-    "describe",
-    "diff",
-    "grep",
-    "log",
-    "ls-files",
-    "ls-tree",
-    "rev-list",
-    "rev-parse",
-    "shortlog",
-    "show",
-    "status",
-];
+use crate::{
+    risk::is_listed,
+    shell::{self, Node, Part, Redirect, Simple, Target, Word},
+};
 
 /// Arguments by which one of them starts another program.
 const STARTS: &[&str] = &["-exec", "-ok", "--pre", "--compress-program", "--filter"];
@@ -142,13 +50,13 @@ fn is_program(words: &[Word]) -> bool {
     };
     let mut arguments = arguments.iter().map(Word::plain);
     match program.plain() {
-        Some("git") => arguments
-            .next()
-            .flatten()
-            .is_some_and(|does| GIT.contains(&does)),
+        Some("git") => {
+            let does = arguments.next().flatten();
+            does.is_some_and(|does| is_listed("no-sockets-git", does))
+        }
         Some(name) => {
             let starts = |word: &str| STARTS.iter().any(|start| word.starts_with(start));
-            WITHOUT.contains(&name) && !arguments.flatten().any(starts)
+            is_listed("no-sockets", name) && !arguments.flatten().any(starts)
         }
         None => false,
     }

@@ -11,7 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Choice, Decision, DecisionRequest, Entry, Plan, PrNumber, ReserveId, Role, Sha256Hex, ThreadId,
+    Choice, Decision, DecisionRequest, Entry, Plan, PrNumber, ReserveId, Role, ThreadId,
     TokenUsage, Usd, UserId,
 };
 
@@ -303,32 +303,6 @@ pub struct DecisionView {
     /// was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Box<Plan>>,
-}
-
-/// Where the hub keeps the body of a hand-over: its own hash, so that a body
-/// cannot change under a reference.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct BodyRef(String);
-
-impl BodyRef {
-    /// Takes the text as it is.
-    #[must_use]
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The reference of a body with this hash.
-    #[must_use]
-    pub fn of(sha256: &Sha256Hex) -> Self {
-        Self(sha256.as_str().to_owned())
-    }
-
-    /// Its text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use std::{fmt, str::FromStr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{IdError, MessageTs, RequestId, Role, Sha256Hex, ThreadId, UserId};
 
@@ -104,88 +105,51 @@ pub enum Choice {
 }
 
 impl Choice {
-    const ALL: [Choice; 15] = [
-        Choice::Approve,
-        Choice::Modify,
-        Choice::Reject,
-        Choice::Accept,
-        Choice::Each,
-        Choice::Change,
-        Choice::Discard,
-        Choice::Merge,
-        Choice::Hold,
-        Choice::Close,
-        Choice::Start,
-        Choice::StartMerging,
-        Choice::StartStacked,
-        Choice::Raise,
-        Choice::Stop,
-    ];
+    /// In ids and files, on the button, and after it was made.
+    const fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Choice::Approve => ("approve", "Approve", "Approved"),
+            Choice::Modify => ("modify", "Modify", "Changes asked for"),
+            Choice::Reject => ("reject", "Reject", "Rejected"),
+            Choice::Accept => ("accept", "Accept", "Accepted"),
+            Choice::Each => ("each", "One by one", "To be looked at one by one"),
+            Choice::Change => ("change", "Change", "To be made again"),
+            Choice::Discard => ("discard", "Discard", "Discarded"),
+            Choice::Merge => ("merge", "Merge", "Merge requested"),
+            Choice::Hold => ("hold", "Hold", "Held"),
+            Choice::Close => ("close", "Close without merge", "Closed without merge"),
+            Choice::Start => ("start", "Start, I merge each", "Started, people merge"),
+            Choice::StartMerging => (
+                "start_merging",
+                "Start, merge what is green",
+                "Started, merging what is green",
+            ),
+            Choice::StartStacked => (
+                "start_stacked",
+                "Start, stack, I merge later",
+                "Started, stacked, people merge",
+            ),
+            Choice::Raise => ("raise", "Raise", "Cap raised"),
+            Choice::Stop => ("stop", "Stop", "Stopped"),
+        }
+    }
 
     /// The word in ids and files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Choice::Approve => "approve",
-            Choice::Modify => "modify",
-            Choice::Reject => "reject",
-            Choice::Accept => "accept",
-            Choice::Each => "each",
-            Choice::Change => "change",
-            Choice::Discard => "discard",
-            Choice::Merge => "merge",
-            Choice::Hold => "hold",
-            Choice::Close => "close",
-            Choice::Start => "start",
-            Choice::StartMerging => "start_merging",
-            Choice::StartStacked => "start_stacked",
-            Choice::Raise => "raise",
-            Choice::Stop => "stop",
-        }
+        self.words().0
     }
 
     /// The text on the button.
     #[must_use]
     pub const fn label(self) -> &'static str {
-        match self {
-            Choice::Approve => "Approve",
-            Choice::Modify => "Modify",
-            Choice::Reject => "Reject",
-            Choice::Accept => "Accept",
-            Choice::Each => "One by one",
-            Choice::Change => "Change",
-            Choice::Discard => "Discard",
-            Choice::Merge => "Merge",
-            Choice::Hold => "Hold",
-            Choice::Close => "Close without merge",
-            Choice::Start => "Start, I merge each",
-            Choice::StartMerging => "Start, merge what is green",
-            Choice::StartStacked => "Start, stack, I merge later",
-            Choice::Raise => "Raise",
-            Choice::Stop => "Stop",
-        }
+        self.words().1
     }
 
     /// After it was made, as in "Approved".
     #[must_use]
     pub const fn past(self) -> &'static str {
-        match self {
-            Choice::Approve => "Approved",
-            Choice::Modify => "Changes asked for",
-            Choice::Reject => "Rejected",
-            Choice::Accept => "Accepted",
-            Choice::Each => "To be looked at one by one",
-            Choice::Change => "To be made again",
-            Choice::Discard => "Discarded",
-            Choice::Merge => "Merge requested",
-            Choice::Hold => "Held",
-            Choice::Close => "Closed without merge",
-            Choice::Start => "Started, people merge",
-            Choice::StartMerging => "Started, merging what is green",
-            Choice::StartStacked => "Started, stacked, people merge",
-            Choice::Raise => "Cap raised",
-            Choice::Stop => "Stopped",
-        }
+        self.words().2
     }
 }
 
@@ -211,18 +175,14 @@ impl FromStr for ActionId {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let read = || {
             let (request, word) = text.strip_prefix("cb:")?.split_once(':')?;
-            let choice = Choice::ALL.into_iter().find(|c| c.as_str() == word)?;
+            let choice = Choice::deserialize(Value::from(word)).ok()?;
             let plain = !request.is_empty() && request.bytes().all(|b| b.is_ascii_alphanumeric());
             plain.then(|| ActionId {
                 request: RequestId::new(request),
                 choice,
             })
         };
-        read().ok_or_else(|| IdError {
-            what: "decision button",
-            value: text.to_owned(),
-            expected: "cb:<request>:<choice>",
-        })
+        read().ok_or_else(|| IdError::new("decision button", text, "cb:<request>:<choice>"))
     }
 }
 

@@ -6,7 +6,6 @@ pub(crate) mod event;
 
 use std::{fmt, str::FromStr};
 
-use data_encoding::Encoding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -25,23 +24,23 @@ pub struct IdError {
     pub expected: &'static str,
 }
 
-macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(
-            Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-        )]
-        #[serde(transparent)]
-        pub struct $name(String);
+impl IdError {
+    /// What was given for which id, and what was expected instead.
+    pub fn new(what: &'static str, value: &str, expected: &'static str) -> Self {
+        let value = value.to_owned();
+        Self {
+            what,
+            value,
+            expected,
+        }
+    }
+}
 
+/// How a text in a type of its own is read.
+macro_rules! as_text {
+    ($name:ident) => {
         impl $name {
-            /// Takes the text as it is.
-            #[must_use]
-            pub fn new(text: impl Into<String>) -> Self {
-                Self(text.into())
-            }
-
-            /// The text of the id.
+            /// Its text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -62,47 +61,64 @@ macro_rules! text_id {
     };
 }
 
-text_id!(
+macro_rules! text_ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+        )]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Takes the text as it is.
+            #[must_use]
+            pub fn new(text: impl Into<String>) -> Self {
+                Self(text.into())
+            }
+        }
+
+        as_text!($name);
+    )*};
+}
+
+text_ids! {
     /// A channel of the workspace, `C…`.
-    ChannelId
-);
-text_id!(
+    ChannelId;
     /// A person or bot of the workspace, `U…`.
-    UserId
-);
-text_id!(
+    UserId;
     /// What the chat side calls one delivered event, `Ev…`.
-    EventId
-);
-text_id!(
+    EventId;
     /// A branch name without `refs/heads/`.
-    BranchName
-);
-text_id!(
+    BranchName;
     /// A commit, 40 (or 64) hex digits.
-    CommitSha
-);
-text_id!(
+    CommitSha;
     /// The hash of a tree with `.codebutler/` left out, so that journal and
     /// learnings do not make a receipt stale.
-    TreeHash
-);
-text_id!(
+    TreeHash;
     /// A decision card; short, because people type it (`approve k3m9qa`).
-    RequestId
-);
-text_id!(
+    RequestId;
     /// A post; the hub answers the same key with the first answer.
-    Idem
-);
-text_id!(
+    Idem;
     /// Money set aside for one model call.
-    ReserveId
-);
-text_id!(
+    ReserveId;
     /// One tool call. Nine letters and digits: the strictest provider's rule.
-    CallId
-);
+    CallId;
+    /// Where the hub keeps the body of a hand-over: its own hash, so that a body
+    /// cannot change under a reference.
+    BodyRef;
+    /// Under which an envelope is acknowledged. The hub keeps it across redeliveries;
+    /// Slack makes a new one each time.
+    EnvelopeId;
+}
+
+impl BodyRef {
+    /// The reference of a body with this hash.
+    #[must_use]
+    pub fn of(sha256: &Sha256Hex) -> Self {
+        Self(sha256.as_str().to_owned())
+    }
+}
 
 impl RequestId {
     /// The card, or the question, that a tool call asks for: short enough to type, the
@@ -142,20 +158,11 @@ impl MessageTs {
         Self(format!("{seconds:010}.{:06}", micros.min(999_999)))
     }
 
-    /// The text of the timestamp.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Whole seconds since 1970.
     #[must_use]
     pub fn seconds(&self) -> u64 {
-        self.0
-            .split('.')
-            .next()
-            .and_then(|s| s.parse().ok())
-            .unwrap_or(0)
+        let whole = self.0.split('.').next();
+        whole.and_then(|s| s.parse().ok()).unwrap_or(0)
     }
 }
 
@@ -170,15 +177,9 @@ impl FromStr for MessageTs {
                     .iter()
                     .all(|part| part.bytes().all(|b| b.is_ascii_digit()))
         });
-        if valid {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(IdError {
-                what: "message timestamp",
-                value: text.to_owned(),
-                expected: "seconds, a dot and six digits, as in 1700000000.000100",
-            })
-        }
+        let expected = "seconds, a dot and six digits, as in 1700000000.000100";
+        let bad = || IdError::new("message timestamp", text, expected);
+        valid.then(|| Self(text.to_owned())).ok_or_else(bad)
     }
 }
 
@@ -196,11 +197,7 @@ impl From<MessageTs> for String {
     }
 }
 
-impl fmt::Display for MessageTs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+as_text!(MessageTs);
 
 /// A thread: its channel and the timestamp of its first message.
 #[derive(
@@ -231,28 +228,19 @@ impl ThreadId {
     /// # Errors
     /// When the name is not `<channel>-<seconds>-<micros>`.
     pub fn from_dir_name(name: &str) -> Result<Self, IdError> {
-        let bad = || IdError {
-            what: "thread folder",
-            value: name.to_owned(),
-            expected: "<channel>-<seconds>-<micros>",
+        let read = || {
+            let (rest, micros) = name.rsplit_once('-')?;
+            let (channel, seconds) = rest.rsplit_once('-')?;
+            format!("{channel}/{seconds}.{micros}").parse().ok()
         };
-        let mut parts = name.rsplitn(3, '-');
-        let (micros, seconds, channel) = (parts.next(), parts.next(), parts.next());
-        match (channel, seconds, micros) {
-            (Some(channel), Some(seconds), Some(micros)) if is_channel_word(channel) => {
-                let root = format!("{seconds}.{micros}").parse().map_err(|_| bad())?;
-                Ok(Self::new(ChannelId::new(channel), root))
-            }
-            _ => Err(bad()),
-        }
+        let bad = || IdError::new("thread folder", name, "<channel>-<seconds>-<micros>");
+        read().ok_or_else(bad)
     }
 
     /// Six letters and digits for branch names and cards.
     #[must_use]
     pub fn short(&self) -> String {
-        let mut text = lower_base32(&sha256(self.to_string().as_bytes()));
-        text.truncate(6);
-        text
+        lower_base32(&self.to_string(), 6)
     }
 }
 
@@ -271,19 +259,13 @@ impl FromStr for ThreadId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let bad = || IdError {
-            what: "thread",
-            value: text.to_owned(),
-            expected: "<channel>/<timestamp>, as in C0001/1700000000.000100",
+        let read = || {
+            let (channel, root) = text.split_once('/')?;
+            let root = root.parse().ok().filter(|_| is_channel_word(channel))?;
+            Some(Self::new(ChannelId::new(channel), root))
         };
-        let (channel, root) = text.split_once('/').ok_or_else(bad)?;
-        if !is_channel_word(channel) {
-            return Err(bad());
-        }
-        Ok(Self::new(
-            ChannelId::new(channel),
-            root.parse().map_err(|_| bad())?,
-        ))
+        let expected = "<channel>/<timestamp>, as in C0001/1700000000.000100";
+        read().ok_or_else(|| IdError::new("thread", text, expected))
     }
 }
 
@@ -298,21 +280,16 @@ impl Sha256Hex {
     /// Hashes bytes.
     #[must_use]
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
-        Self(data_encoding::HEXLOWER.encode(&sha256(bytes.as_ref())))
+        Self(data_encoding::HEXLOWER.encode(&Sha256::digest(bytes)))
     }
 
-    /// The 64 hex digits.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
+    /// Hashes the JSON of something: what decisions are bound to.
+    pub(crate) fn of_json(what: &impl Serialize) -> Self {
+        Self::of(serde_json::to_string(what).unwrap_or_default())
     }
 }
 
-impl fmt::Display for Sha256Hex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+as_text!(Sha256Hex);
 
 /// Where an effect comes from. Equal origins and labels give equal ids.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -339,9 +316,7 @@ impl Origin {
             index,
         } = self;
         let seed = format!("{label}\n{thread}\n{role}\n{activation}\n{turn}\n{index}");
-        let mut text = lower_base32(&sha256(seed.as_bytes()));
-        text.truncate(length);
-        text
+        lower_base32(&seed, length)
     }
 
     /// The id of a decision card asked for here.
@@ -369,14 +344,12 @@ impl Origin {
     }
 }
 
-fn sha256(bytes: &[u8]) -> [u8; 32] {
-    Sha256::digest(bytes).into()
-}
-
-/// RFC 4648 base32 in lower case: letters and digits only, readable aloud.
-fn lower_base32(bytes: &[u8]) -> String {
-    let encoding: Encoding = data_encoding::BASE32_NOPAD;
-    encoding.encode(bytes).to_ascii_lowercase()
+/// The beginning of a hash in RFC 4648 base32, lower case: letters and digits only,
+/// readable aloud.
+fn lower_base32(seed: &str, length: usize) -> String {
+    let mut text = data_encoding::BASE32_NOPAD.encode(&Sha256::digest(seed));
+    text.truncate(length);
+    text.to_ascii_lowercase()
 }
 
 #[cfg(test)]

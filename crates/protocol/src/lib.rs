@@ -34,7 +34,7 @@ pub use control::live_work::{
 };
 pub use control::refusal::Refusal;
 pub use control::{
-    Activity, ActivityState, BodyRef, BudgetRefusal, CallLimit, DecisionView, Epoch, PlanSummary,
+    Activity, ActivityState, BudgetRefusal, CallLimit, DecisionView, Epoch, PlanSummary,
     RecordBatch, Reservation, ReserveAnswer, RoleEntry, ServerState, ServerStatus, Settlement,
     Stamp, StampKind, ThreadSummary,
 };
@@ -59,11 +59,10 @@ pub use decision::subject::{Call, Change, Fate, MergeSubject, Proposal, Script, 
 pub use decision::{ActionId, Choice, Decision, DecisionKind, DecisionRequest};
 pub use fault::points::FAULT_POINTS;
 pub use fault::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, FaultPoint, fault, on_fault};
-pub(crate) use id::IdError;
 pub use id::event::EventKind;
 pub use id::{
-    BranchName, CallId, ChannelId, CommitSha, EventId, Idem, MessageTs, Origin, PrNumber,
-    RequestId, ReserveId, Sha256Hex, ThreadId, TreeHash, UserId,
+    BodyRef, BranchName, CallId, ChannelId, CommitSha, EnvelopeId, EventId, IdError, Idem,
+    MessageTs, Origin, PrNumber, RequestId, ReserveId, Sha256Hex, ThreadId, TreeHash, UserId,
 };
 pub use log_line::{LogBatch, LogLevel, LogLine};
 pub use mention::{mentions, without_code};

@@ -1,12 +1,12 @@
 //! One line of a process's log, as it is written to files, sent to the hub and
 //! shown on the page. Secrets have been taken out before it is one.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{IdError, Role};
+use crate::Role;
 
 /// How bad, or how detailed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,41 +24,13 @@ pub enum LogLevel {
     Trace,
 }
 
-impl LogLevel {
-    /// The word in files and queries.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            LogLevel::Error => "error",
-            LogLevel::Warn => "warn",
-            LogLevel::Info => "info",
-            LogLevel::Debug => "debug",
-            LogLevel::Trace => "trace",
-        }
-    }
-}
-
-impl fmt::Display for LogLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for LogLevel {
-    type Err = IdError;
-
-    fn from_str(word: &str) -> Result<Self, IdError> {
-        use LogLevel::{Debug, Error, Info, Trace, Warn};
-        [Error, Warn, Info, Debug, Trace]
-            .into_iter()
-            .find(|level| level.as_str() == word)
-            .ok_or_else(|| IdError {
-                what: "log level",
-                value: word.to_owned(),
-                expected: "error, warn, info, debug or trace",
-            })
-    }
-}
+crate::words! { LogLevel, "log level", "error, warn, info, debug or trace" {
+    Error = "error",
+    Warn = "warn",
+    Info = "info",
+    Debug = "debug",
+    Trace = "trace",
+}}
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

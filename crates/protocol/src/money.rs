@@ -43,12 +43,8 @@ impl Usd {
     /// a number counts as nothing.
     #[must_use]
     pub fn from_dollars(dollars: f64) -> Self {
-        let nanos = (dollars * 1e9).ceil();
-        if nanos.is_nan() {
-            Self::ZERO
-        } else {
-            Self(nanos as i64)
-        }
+        // The cast makes nothing of what is not a number.
+        Self((dollars * 1e9).ceil() as i64)
     }
 
     /// Whole nanodollars.
@@ -90,9 +86,7 @@ impl Usd {
     pub fn saturating_sub(self, other: Usd) -> Usd {
         Usd(self.0.saturating_sub(other.0).max(0))
     }
-}
 
-impl Usd {
     /// What calls have cost, for people. Where nothing was charged, by a server of
     /// one's own or one that does not say what it takes, no amount is made up.
     #[must_use]

@@ -2,6 +2,7 @@
 //! strings, numbers and booleans (and flat objects of them) there, and every
 //! member of the workspace can read it: it is small and holds no secret.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::{BodyRef, DecisionKind, HandOverKind, Idem, ItemTag, RequestId, Role, Sha256Hex};
@@ -82,37 +83,28 @@ impl PostTag {
     /// As Slack's `metadata` object.
     #[must_use]
     pub fn to_metadata(&self) -> Value {
-        let mut payload = Map::new();
-        payload.insert("v".into(), json!(1));
-        payload.insert("idem".into(), json!(self.idem));
-        if let Some(from) = self.from {
-            payload.insert("from".into(), json!(from));
-        }
         let to: Vec<&str> = self.to.iter().map(|role| role.as_str()).collect();
-        payload.insert("to".into(), json!(to.join(",")));
-        if let Some(heard) = self.heard {
-            payload.insert("heard".into(), json!(heard));
-        }
-        if let Some(tag) = &self.hand_over {
-            payload.insert("kind".into(), json!(tag.kind));
-            payload.insert("ref".into(), json!(tag.body));
-            payload.insert("sha256".into(), json!(tag.sha256));
-        }
-        if let Some(card) = &self.card {
-            payload.insert("request".into(), json!(card.request));
-            payload.insert("decision".into(), json!(card.kind));
-            payload.insert("subject".into(), json!(card.sha256));
-            if let Some(body) = &card.body {
-                payload.insert("card".into(), json!(body));
-            }
-        }
-        if let Some(item) = &self.item {
-            payload.insert("run".into(), json!(item.run));
-            payload.insert("item".into(), json!(item.number));
-        }
-        if let Some(file) = &self.recording {
-            payload.insert("recording".into(), json!(file));
-        }
+        let hand_over = self.hand_over.as_ref();
+        let (card, item) = (self.card.as_ref(), self.item.as_ref());
+        let fields = [
+            ("v", json!(1)),
+            ("idem", json!(self.idem)),
+            ("from", json!(self.from)),
+            ("to", json!(to.join(","))),
+            ("heard", json!(self.heard)),
+            ("kind", json!(hand_over.map(|tag| tag.kind))),
+            ("ref", json!(hand_over.map(|tag| &tag.body))),
+            ("sha256", json!(hand_over.map(|tag| &tag.sha256))),
+            ("request", json!(card.map(|card| &card.request))),
+            ("decision", json!(card.map(|card| card.kind))),
+            ("subject", json!(card.map(|card| &card.sha256))),
+            ("card", json!(card.and_then(|card| card.body.as_ref()))),
+            ("run", json!(item.map(|item| &item.run))),
+            ("item", json!(item.map(|item| item.number))),
+            ("recording", json!(self.recording)),
+        ];
+        let said = fields.into_iter().filter(|(_, value)| !value.is_null());
+        let payload: Map<String, Value> = said.map(|(name, value)| (name.into(), value)).collect();
         json!({"event_type": POST_EVENT_TYPE, "event_payload": payload})
     }
 
@@ -132,63 +124,46 @@ impl PostTag {
                 .map(|word| word.parse().map_err(|_| TagError { field: "to" }))
                 .collect::<Result<_, _>>()?,
         };
-        let hand_over = if payload.get("kind").is_some() {
-            Some(HandOverTag {
-                kind: read(payload, "kind")?,
-                body: read(payload, "ref")?,
-                sha256: read(payload, "sha256")?,
-            })
-        } else {
-            None
-        };
-        let card = if payload.get("request").is_some() {
-            Some(CardTag {
-                request: read(payload, "request")?,
+        let mut hand_over = None;
+        if let Some(kind) = given(payload, "kind")? {
+            let (body, sha256) = (read(payload, "ref")?, read(payload, "sha256")?);
+            hand_over = Some(HandOverTag { kind, body, sha256 });
+        }
+        let mut card = None;
+        if let Some(request) = given(payload, "request")? {
+            card = Some(CardTag {
+                request,
                 kind: read(payload, "decision")?,
                 sha256: read(payload, "subject")?,
-                body: payload
-                    .get("card")
-                    .map(|_| read(payload, "card"))
-                    .transpose()?,
-            })
-        } else {
-            None
-        };
-        let item = if payload.get("run").is_some() {
-            Some(ItemTag {
-                run: read(payload, "run")?,
-                number: read(payload, "item")?,
-            })
-        } else {
-            None
-        };
+                body: given(payload, "card")?,
+            });
+        }
+        let mut item = None;
+        if let Some(run) = given(payload, "run")? {
+            let number = read(payload, "item")?;
+            item = Some(ItemTag { run, number });
+        }
         Ok(Some(Self {
             idem: read(payload, "idem")?,
-            from: payload
-                .get("from")
-                .map(|_| read(payload, "from"))
-                .transpose()?,
+            from: given(payload, "from")?,
             to,
             heard: payload.get("heard").and_then(Value::as_u64),
             hand_over,
             card,
             item,
-            recording: payload
-                .get("recording")
-                .map(|_| read(payload, "recording"))
-                .transpose()?,
+            recording: given(payload, "recording")?,
         }))
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(
-    payload: &Value,
-    field: &'static str,
-) -> Result<T, TagError> {
-    payload
-        .get(field)
-        .and_then(|value| T::deserialize(value).ok())
-        .ok_or(TagError { field })
+fn read<T: DeserializeOwned>(payload: &Value, field: &'static str) -> Result<T, TagError> {
+    given(payload, field)?.ok_or(TagError { field })
+}
+
+/// A field that may be missing, but not be something else.
+fn given<T: DeserializeOwned>(payload: &Value, field: &'static str) -> Result<Option<T>, TagError> {
+    let read = |value: &Value| T::deserialize(value).map_err(|_| TagError { field });
+    payload.get(field).map(read).transpose()
 }
 
 #[cfg(test)]

@@ -44,13 +44,8 @@ impl PullNews {
         if diff.len() <= Self::DIFF_LIMIT {
             return diff.to_owned();
         }
-        let bytes = &diff.as_bytes()[..Self::DIFF_LIMIT];
-        let end = bytes
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |at| at + 1);
-        // A line's end is never inside a character.
-        let kept = diff.get(..end).unwrap_or_default();
+        let most = &diff[..diff.floor_char_boundary(Self::DIFF_LIMIT)];
+        let kept = &most[..most.rfind('\n').map_or(0, |at| at + 1)];
         format!(
             "{kept}diff --git a/… b/…\nBinary files: the rest of this change is too large to show\n"
         )
@@ -69,17 +64,11 @@ pub enum PullStatus {
     Closed,
 }
 
-impl PullStatus {
-    /// The word in files and on the page.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            PullStatus::Open => "open",
-            PullStatus::Merged => "merged",
-            PullStatus::Closed => "closed",
-        }
-    }
-}
+crate::words! { PullStatus {
+    Open = "open",
+    Merged = "merged",
+    Closed = "closed",
+}}
 
 /// Why a forge does not merge a pull request now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -42,43 +42,34 @@ impl Role {
         Role::Lead,
     ];
 
+    /// In files, for people, and as an emoji.
+    const fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Role::Pm => ("pm", "PM", ":clipboard:"),
+            Role::Coder => ("coder", "Coder", ":hammer_and_wrench:"),
+            Role::Reviewer => ("reviewer", "Reviewer", ":mag:"),
+            Role::Researcher => ("researcher", "Researcher", ":globe_with_meridians:"),
+            Role::Artist => ("artist", "Artist", ":art:"),
+            Role::Lead => ("lead", "Lead", ":compass:"),
+        }
+    }
+
     /// The word used in files, tokens and mentions.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Role::Pm => "pm",
-            Role::Coder => "coder",
-            Role::Reviewer => "reviewer",
-            Role::Researcher => "researcher",
-            Role::Artist => "artist",
-            Role::Lead => "lead",
-        }
+        self.words().0
     }
 
     /// The name people read, as in "Coder is working".
     #[must_use]
     pub const fn title(self) -> &'static str {
-        match self {
-            Role::Pm => "PM",
-            Role::Coder => "Coder",
-            Role::Reviewer => "Reviewer",
-            Role::Researcher => "Researcher",
-            Role::Artist => "Artist",
-            Role::Lead => "Lead",
-        }
+        self.words().1
     }
 
     /// The Slack emoji that a role posts under.
     #[must_use]
     pub const fn icon(self) -> &'static str {
-        match self {
-            Role::Pm => ":clipboard:",
-            Role::Coder => ":hammer_and_wrench:",
-            Role::Reviewer => ":mag:",
-            Role::Researcher => ":globe_with_meridians:",
-            Role::Artist => ":art:",
-            Role::Lead => ":compass:",
-        }
+        self.words().2
     }
 
     /// The user name that a role posts under, `codebutler.<role>`.
@@ -90,7 +81,7 @@ impl Role {
     /// The visible mention, `@codebutler.<role>`.
     #[must_use]
     pub fn mention(self) -> String {
-        format!("@codebutler.{}", self.as_str())
+        format!("@{}", self.user_name())
     }
 
     /// Turns an activation may take unless the config says otherwise.

@@ -22,18 +22,12 @@ pub enum Tier {
     Destructive,
 }
 
-impl Tier {
-    /// The word in files and output, `WRITE_LOCAL`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Tier::Read => "READ",
-            Tier::WriteLocal => "WRITE_LOCAL",
-            Tier::WriteVisible => "WRITE_VISIBLE",
-            Tier::Destructive => "DESTRUCTIVE",
-        }
-    }
-}
+crate::words! { Tier {
+    Read = "READ",
+    WriteLocal = "WRITE_LOCAL",
+    WriteVisible = "WRITE_VISIBLE",
+    Destructive = "DESTRUCTIVE",
+}}
 
 /// What to do with a call whose intent is on disk and whose result is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +58,7 @@ pub enum Confidence {
 }
 
 /// What a tool gave back. A refusal is a normal answer, with `ok` false.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutcome {
     /// Whether the tool did what was asked.
     pub ok: bool,
@@ -105,11 +99,7 @@ impl ToolOutcome {
     pub fn ok(text: impl Into<String>) -> Self {
         Self {
             ok: true,
-            text: text.into(),
-            images: Vec::new(),
-            then: Then::GoOn,
-            saved: None,
-            refused_for: None,
+            ..Self::error(text)
         }
     }
 
@@ -117,12 +107,8 @@ impl ToolOutcome {
     #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self {
-            ok: false,
             text: text.into(),
-            images: Vec::new(),
-            then: Then::GoOn,
-            saved: None,
-            refused_for: None,
+            ..Self::default()
         }
     }
 

@@ -64,13 +64,14 @@ impl<'a> History<'a> {
         })
     }
 
+    fn last_answer(self) -> Option<usize> {
+        let is_answer = |message: &_| matches!(message, ModelMessage::Assistant { .. });
+        self.messages.iter().rposition(is_answer)
+    }
+
     /// Messages to the model since its last answer.
     pub(crate) fn news(self) -> impl DoubleEndedIterator<Item = &'a str> {
-        let start = self
-            .messages
-            .iter()
-            .rposition(|message| matches!(message, ModelMessage::Assistant { .. }));
-        let news = &self.messages[start.map_or(0, |last| last + 1)..];
+        let news = &self.messages[self.last_answer().map_or(0, |last| last + 1)..];
         History::new(news, self.tools_offered).users()
     }
 
@@ -117,12 +118,7 @@ impl<'a> History<'a> {
 
     /// The results since the last answer, with the names of their tools.
     pub(crate) fn newest_results(self) -> Vec<(&'a str, &'a str)> {
-        let start = self
-            .messages
-            .iter()
-            .rposition(|message| matches!(message, ModelMessage::Assistant { .. }))
-            .unwrap_or(0);
-        let newest = &self.messages[start..];
+        let newest = &self.messages[self.last_answer().unwrap_or(0)..];
         let Some(ModelMessage::Assistant { calls, .. }) = newest.first() else {
             return Vec::new();
         };
@@ -169,10 +165,8 @@ impl<'a> History<'a> {
     pub(crate) fn place(self) -> u64 {
         let mut hasher = DefaultHasher::new();
         // Adjacent messages arrive merged, so only the first paragraph stays the same.
-        let task = self
-            .users()
-            .next()
-            .and_then(|text| text.split("\n\n").next());
+        let task = self.users().next();
+        let task = task.and_then(|text| text.split("\n\n").next());
         task.hash(&mut hasher);
         for message in self.messages {
             match message {
@@ -207,10 +201,8 @@ impl<'a> History<'a> {
                 format!("a result of {name}: “{}”", short(text))
             }
             Some(ModelMessage::Assistant { text, .. }) => {
-                format!(
-                    "an answer: “{}”",
-                    short(text.as_deref().unwrap_or_default())
-                )
+                let text = text.as_deref().unwrap_or_default();
+                format!("an answer: “{}”", short(text))
             }
             Some(ModelMessage::System { .. }) => "the prompt alone".to_owned(),
             None => "no message at all".to_owned(),

@@ -23,19 +23,19 @@ use axum::{
     Json, Router,
     body::{Body, Bytes},
     extract::State,
-    http::{HeaderValue, Response, header},
+    http::{Response, header},
     routing::{get, post},
 };
 use butler_model::wire::Chat;
 use butler_protocol::{Role, Sha256Hex};
 use futures_util::stream;
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     answer::{Answer, Part, answer},
-    manual_request, server,
+    manual_request,
+    server::{self, Serving},
 };
 
 /// How often the folder is looked at.
@@ -66,11 +66,7 @@ pub enum ManualModelError {
 
 /// An open mailbox. It closes when its token is cancelled or it is dropped.
 #[derive(Debug)]
-pub struct ManualModel {
-    address: SocketAddr,
-    cancel: CancellationToken,
-    task: JoinHandle<()>,
-}
+pub struct ManualModel(Serving);
 
 /// Opens a mailbox in `dir`, serving on `listen`.
 ///
@@ -86,12 +82,6 @@ pub async fn manual_model(
         let made = tokio::fs::create_dir_all(&path).await;
         made.map_err(|source| ManualModelError::Folder { path, source })?;
     }
-    let failed = |source| ManualModelError::Listen {
-        address: listen,
-        source,
-    };
-    let listener = TcpListener::bind(listen).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
     let cancel = cancel.child_token();
     let folder = Arc::new(Folder {
         dir: dir.to_owned(),
@@ -104,37 +94,30 @@ pub async fn manual_model(
             server::LARGEST_REQUEST,
         ))
         .with_state(folder);
-    let task = tokio::spawn(server::serve(listener, router, cancel.clone()));
-    Ok(ManualModel {
-        address,
-        cancel,
-        task,
-    })
+    let serving = Serving::start(listen, cancel, router).await;
+    let serving = serving.map_err(|source| ManualModelError::Listen {
+        address: listen,
+        source,
+    })?;
+    Ok(ManualModel(serving))
 }
 
 impl ManualModel {
     /// Where it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
-        self.address
+        self.0.address
     }
 
     /// The base address for a model client.
     #[must_use]
     pub fn base_url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        self.0.base_url()
     }
 
     /// Closes it and waits until it has closed.
-    pub async fn close(mut self) {
-        self.cancel.cancel();
-        let _ = (&mut self.task).await;
-    }
-}
-
-impl Drop for ManualModel {
-    fn drop(&mut self) {
-        self.cancel.cancel();
+    pub async fn close(self) {
+        self.0.stop().await;
     }
 }
 
@@ -178,12 +161,7 @@ async fn complete(State(folder): State<Arc<Folder>>, body: Bytes) -> Response<Bo
         async move { waiting.next(&cancel).await }
     });
     let mut response = Response::new(Body::from_stream(pieces));
-    let kind = if streams {
-        "text/event-stream"
-    } else {
-        "application/json"
-    };
-    let kind = HeaderValue::from_static(kind);
+    let kind = server::content_type(streams);
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
 }

@@ -118,21 +118,12 @@ fn write_tool(page: &mut String, tool: &ToolSpec) {
         .flatten()
         .map(|(name, _)| {
             let must = required.is_some_and(|list| list.iter().any(|field| field == name));
-            if must {
-                name.clone()
-            } else {
-                format!("{name}?")
-            }
+            format!("{name}{}", if must { "" } else { "?" })
         })
         .collect();
     // Writing to a string cannot fail.
-    let _ = writeln!(
-        page,
-        "- **{}**({}): {}",
-        tool.name,
-        names.join(", "),
-        tool.description
-    );
+    let (name, told, names) = (&tool.name, &tool.description, names.join(", "));
+    let _ = writeln!(page, "- **{name}**({names}): {told}");
     for (name, field) in fields.into_iter().flatten() {
         write_field(page, name, field, "  ");
     }
@@ -165,17 +156,11 @@ fn write_message(page: &mut String, message: &ModelMessage, called: &HashMap<&st
             write!(page, "### result of {tool} ({call})\n\n{text}\n\n")
         }
         ModelMessage::Assistant { text, calls, .. } => {
-            let _ = write!(
-                page,
-                "### answer\n\n{}\n\n",
-                text.as_deref().unwrap_or_default()
-            );
+            let text = text.as_deref().unwrap_or_default();
+            let _ = write!(page, "### answer\n\n{text}\n\n");
             for call in calls {
-                let _ = writeln!(
-                    page,
-                    "- call {} `{}` {}",
-                    call.id, call.name, call.arguments
-                );
+                let (id, name, arguments) = (&call.id, &call.name, &call.arguments);
+                let _ = writeln!(page, "- call {id} `{name}` {arguments}");
             }
             writeln!(page)
         }

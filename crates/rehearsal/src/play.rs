@@ -106,13 +106,10 @@ impl Scenario {
         if self.paced && played.delay_ms == 0 {
             played.delay_ms = pause(&played);
         }
-        let once_only = played
+        let once_only = |fault: &Fault| !fault.kind.is_in_answer();
+        played.fault = played
             .fault
-            .as_ref()
-            .is_some_and(|f| !f.kind.is_in_answer());
-        if once_only && spent(place) {
-            played.fault = None;
-        }
+            .filter(|fault| !(once_only(fault) && spent(place)));
         Ok(played)
     }
 
@@ -175,13 +172,7 @@ impl Scenario {
 /// Milliseconds that a paced answer takes: long enough to see who is at work,
 /// short enough for a whole story in less than a minute.
 fn pause(played: &Played) -> u64 {
-    let said = played.say.as_deref().map_or(0, str::len);
-    let called: usize = played
-        .calls
-        .iter()
-        .map(|call| call.arguments.to_string().len())
-        .sum();
-    700 + ((said + called) as u64 * 2).min(1_300)
+    700 + (played.bytes() as u64 * 2).min(1_300)
 }
 
 /// The step that answers a history, by the rules of the crate's page.
@@ -207,11 +198,8 @@ fn fits(ready: &ReadyStep, before: History<'_>, said: Said<'_>, values: &mut Val
     if step.call.len() != said.calls.len() || (step.call.is_empty() && step.say.is_none()) {
         return false;
     }
-    let same_tools = step.call.iter().zip(said.calls);
-    if !same_tools
-        .clone()
-        .all(|(ours, theirs)| fold(&ours.tool) == fold(&theirs.name))
-    {
+    let mut tools = step.call.iter().zip(said.calls);
+    if !tools.all(|(ours, theirs)| fold(&ours.tool) == fold(&theirs.name)) {
         return false;
     }
     for catch in &ready.catches {
@@ -222,16 +210,14 @@ fn fits(ready: &ReadyStep, before: History<'_>, said: Said<'_>, values: &mut Val
     if step.call.is_empty() {
         let ours = step.say.as_deref().map(words);
         let theirs = said.text.map(words);
-        return ours
-            .zip(theirs)
-            .is_some_and(|(ours, theirs)| unify::text(&ours, &theirs, values));
+        let both = ours.zip(theirs);
+        return both.is_some_and(|(ours, theirs)| unify::text(&ours, &theirs, values));
     }
-    let unreadable = step.fault.as_ref().is_some_and(|fault| {
-        matches!(
-            fault.kind,
-            FaultKind::BrokenArguments | FaultKind::OutputLimit
-        )
-    });
+    let kind = step.fault.as_ref().map(|fault| fault.kind);
+    let unreadable = matches!(
+        kind,
+        Some(FaultKind::BrokenArguments | FaultKind::OutputLimit)
+    );
     let mut calls = step.call.iter().zip(said.calls);
     unreadable || calls.all(|(ours, theirs)| unify::object(&ours.with, &theirs.arguments, values))
 }
@@ -257,11 +243,8 @@ fn render(
 ) -> Result<Played, String> {
     for catch in &ready.catches {
         let found = catch.find(history).ok_or_else(|| {
-            let from = catch.from.as_str();
-            format!(
-                "capture `{}` finds `{}` in no {from}",
-                catch.name, catch.regex
-            )
+            let (name, regex, from) = (&catch.name, &catch.regex, catch.from.as_str());
+            format!("capture `{name}` finds `{regex}` in no {from}")
         })?;
         values.insert(catch.name.clone(), found);
     }
@@ -277,12 +260,10 @@ fn render(
         role,
         step: Some(place),
         calls: calls.collect::<Result<_, String>>().map_err(missing)?,
-        say: step
-            .say
-            .as_deref()
-            .map(|text| fill(text, values))
-            .transpose()
-            .map_err(missing)?,
+        say: match &step.say {
+            Some(text) => Some(fill(text, values).map_err(missing)?),
+            None => None,
+        },
         fault: step.fault.clone(),
         delay_ms: step.delay_ms,
         pace_ms: step.pace_ms,
@@ -303,25 +284,16 @@ fn built_in(role: Role, title: &str, history: History<'_>) -> Played {
             used.insert(call.name.clone(), Value::from(count + 1));
         }
     }
-    let tools: Vec<String> = used
-        .iter()
-        .map(|(tool, n)| format!("{tool} {n}×"))
-        .collect();
-    let first: String = history
-        .users()
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(400)
-        .collect();
+    let tools = used.iter().map(|(tool, n)| format!("{tool} {n}×"));
+    let mut tools = tools.collect::<Vec<_>>().join(", ");
+    if tools.is_empty() {
+        "none".clone_into(&mut tools);
+    }
+    let first = history.users().next().unwrap_or_default().chars();
+    let first: String = first.take(400).collect();
     let say = format!(
-        "This is a rehearsal of “{title}”; a script answers. The task so far: {first}\nAnswers: {}. Tools used: {}.",
+        "This is a rehearsal of “{title}”; a script answers. The task so far: {first}\nAnswers: {}. Tools used: {tools}.",
         history.answer_count(),
-        if tools.is_empty() {
-            "none".to_owned()
-        } else {
-            tools.join(", ")
-        },
     );
     Played::text(role, say)
 }
@@ -330,10 +302,8 @@ fn built_in(role: Role, title: &str, history: History<'_>) -> Played {
 fn waiting(steps: &[ReadyStep], history: History<'_>, progress: &Progress) -> Vec<String> {
     let open = (0..steps.len()).filter(|place| progress.counts[*place] < steps[*place].times());
     open.filter_map(|place| {
-        let reason = steps[place]
-            .when
-            .as_ref()?
-            .failure(steps, history, progress)?;
+        let when = steps[place].when.as_ref()?;
+        let reason = when.failure(steps, history, progress)?;
         Some(format!("{}: {reason}", steps[place].name()))
     })
     .take(5)
@@ -390,11 +360,10 @@ impl ReadyWhen {
         lacks("the first message", first, &when.first_user_contains)
             .or_else(|| lacks("the newest message", last, &when.last_user_contains))
             .or_else(|| {
-                let wanted = texts(&when.any_user_contains).iter();
-                wanted
-                    .filter(|text| !history.users().any(|user| user.contains(text.as_str())))
-                    .map(|text| format!("no message contains “{text}”"))
-                    .next()
+                let mut wanted = texts(&when.any_user_contains).iter();
+                let heard = |text: &str| history.users().any(|user| user.contains(text));
+                let missing = wanted.find(|text| !heard(text))?;
+                Some(format!("no message contains “{missing}”"))
             })
     }
 
@@ -420,49 +389,28 @@ impl ReadyWhen {
     fn about_results(&self, history: History<'_>) -> Option<String> {
         let when = &self.when;
         let newest = history.newest_results();
-        let joined = newest
-            .iter()
-            .map(|(_, text)| *text)
-            .collect::<Vec<_>>()
-            .join("\n");
+        let joined: Vec<&str> = newest.iter().map(|(_, text)| *text).collect();
+        let joined = joined.join("\n");
         let tools = texts(&when.last_tool);
-        if !tools.is_empty()
-            && !newest
-                .iter()
-                .any(|(name, _)| tools.iter().any(|t| t == name))
-        {
-            return Some(format!(
-                "the newest result is not of {}",
-                tools.join(" or ")
-            ));
+        let of_these = |(name, _): &(&str, &str)| tools.iter().any(|tool| tool == name);
+        if !tools.is_empty() && !newest.iter().any(of_these) {
+            let tools = tools.join(" or ");
+            return Some(format!("the newest result is not of {tools}"));
         }
         if let Some(reason) = lacks("the newest results", &joined, &when.tool_result_contains) {
             return Some(reason);
         }
-        if let Some(text) = texts(&when.tool_result_lacks)
-            .iter()
-            .find(|t| joined.contains(*t))
-        {
+        let mut unwanted = texts(&when.tool_result_lacks).iter();
+        if let Some(text) = unwanted.find(|text| joined.contains(*text)) {
             return Some(format!("the newest results contain “{text}”"));
         }
-        if let Some(regex) = self
-            .matches
-            .as_ref()
-            .filter(|regex| !regex.is_match(&joined))
-        {
+        let expected = self.matches.as_ref();
+        if let Some(regex) = expected.filter(|regex| !regex.is_match(&joined)) {
             return Some(format!("the newest results do not match `{regex}`"));
         }
-        match when.interrupted {
-            Some(wanted) if wanted != history.is_interrupted() => {
-                let not = if wanted {
-                    "nothing was"
-                } else {
-                    "something was"
-                };
-                Some(format!("{not} interrupted"))
-            }
-            _ => None,
-        }
+        let wanted = when.interrupted?;
+        let what = if wanted { "nothing" } else { "something" };
+        (wanted != history.is_interrupted()).then(|| format!("{what} was interrupted"))
     }
 
     fn about_counts(&self, history: History<'_>) -> Option<String> {
@@ -488,9 +436,8 @@ fn texts(texts: &Option<Texts>) -> &[String] {
 }
 
 fn lacks(what: &str, text: &str, wanted: &Option<Texts>) -> Option<String> {
-    let missing = texts(wanted)
-        .iter()
-        .find(|wanted| !text.contains(*wanted))?;
+    let mut wanted = texts(wanted).iter();
+    let missing = wanted.find(|wanted| !text.contains(*wanted))?;
     Some(format!("{what} does not contain “{missing}”"))
 }
 
@@ -507,5 +454,12 @@ impl Played {
             pace_ms: 0,
             usage: None,
         }
+    }
+
+    /// How long its text and the arguments of its calls are.
+    pub(crate) fn bytes(&self) -> usize {
+        let called = self.calls.iter().map(|call| call.arguments.to_string());
+        let called: usize = called.map(|arguments| arguments.len()).sum();
+        self.say.as_deref().map_or(0, str::len) + called
     }
 }

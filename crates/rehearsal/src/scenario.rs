@@ -7,10 +7,10 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::{
-    Script, Source, Step, When,
+    Script, Step, When,
     play::holds_all,
     render::{Catch, names_in},
-    script::{Forever, Repeat, ScriptPrice},
+    script::{Forever, Repeat, ScriptPrice, Texts},
 };
 
 /// A scenario file that cannot be played.
@@ -191,39 +191,25 @@ fn ready(
     Ok(ReadyStep {
         step: step.clone(),
         line,
-        when: step
-            .when
-            .as_ref()
-            .map(|when| ready_when(when, ids))
-            .transpose()?,
-        expect: step
-            .expect
-            .as_ref()
-            .map(|when| ready_when(when, ids))
-            .transpose()?,
+        when: ready_when(step.when.as_ref(), ids)?,
+        expect: ready_when(step.expect.as_ref(), ids)?,
         catches,
     })
 }
 
-fn ready_when(when: &When, ids: &BTreeSet<&str>) -> Result<ReadyWhen, String> {
-    let referred = [&when.played, &when.not_played];
-    for id in referred
-        .into_iter()
-        .flatten()
-        .flat_map(|texts| texts.as_slice())
-    {
+fn ready_when(when: Option<&When>, ids: &BTreeSet<&str>) -> Result<Option<ReadyWhen>, String> {
+    let Some(when) = when else { return Ok(None) };
+    let referred = [&when.played, &when.not_played].into_iter().flatten();
+    for id in referred.flat_map(Texts::as_slice) {
         if !ids.contains(id.as_str()) {
             return Err(format!("no step of this role has the id `{id}`"));
         }
     }
-    Ok(ReadyWhen {
+    let matches = when.tool_result_matches.as_deref().map(expression);
+    Ok(Some(ReadyWhen {
         when: when.clone(),
-        matches: when
-            .tool_result_matches
-            .as_deref()
-            .map(expression)
-            .transpose()?,
-    })
+        matches: matches.transpose()?,
+    }))
 }
 
 fn expression(text: &str) -> Result<Regex, String> {
@@ -260,18 +246,6 @@ impl ReadyStep {
         match &self.step.id {
             Some(id) => format!("step `{id}` (line {})", self.line),
             None => format!("the step of line {}", self.line),
-        }
-    }
-}
-
-impl Source {
-    /// The word in a scenario file.
-    #[must_use]
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Source::ToolResult => "tool_result",
-            Source::User => "user",
-            Source::Person => "person",
         }
     }
 }

@@ -195,6 +195,17 @@ pub(crate) enum Source {
     Person,
 }
 
+impl Source {
+    /// The word in a scenario file.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Source::ToolResult => "tool_result",
+            Source::User => "user",
+            Source::Person => "person",
+        }
+    }
+}
+
 /// How often a step is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]

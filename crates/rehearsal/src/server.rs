@@ -45,13 +45,58 @@ pub struct RehearsalError {
     pub source: io::Error,
 }
 
+/// A server at work. It ends when its token is cancelled or it is dropped.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    pub(crate) address: SocketAddr,
+    cancel: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Serving {
+    pub(crate) async fn start(
+        listen: SocketAddr,
+        cancel: CancellationToken,
+        router: Router,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind(listen).await?;
+        let address = listener.local_addr()?;
+        let ended = cancel.clone();
+        let task = tokio::spawn(async move {
+            let serving = axum::serve(listener, router)
+                .with_graceful_shutdown(async move { ended.cancelled().await });
+            if let Err(error) = serving.await {
+                tracing::error!(%error, "rehearsal server ended");
+            }
+        });
+        Ok(Self {
+            address,
+            cancel,
+            task,
+        })
+    }
+
+    pub(crate) fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    pub(crate) async fn stop(mut self) {
+        self.cancel.cancel();
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
 /// A running rehearsal. It ends when its token is cancelled or it is dropped.
 #[derive(Debug)]
 pub struct Rehearsal {
-    address: SocketAddr,
+    serving: Serving,
     stage: Arc<Stage>,
-    cancel: CancellationToken,
-    task: JoinHandle<()>,
 }
 
 /// What all requests share.
@@ -91,12 +136,6 @@ impl Rehearsal {
         strict: bool,
         cancel: CancellationToken,
     ) -> Result<Self, RehearsalError> {
-        let failed = |source| RehearsalError {
-            address: listen,
-            source,
-        };
-        let listener = TcpListener::bind(listen).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
         let cancel = cancel.child_token();
         let stage = Arc::new(Stage {
             scenarios,
@@ -105,36 +144,32 @@ impl Rehearsal {
             faults: Mutex::default(),
             given: Mutex::default(),
         });
-        let task = tokio::spawn(serve(listener, router(Arc::clone(&stage)), cancel.clone()));
-        Ok(Self {
-            address,
-            stage,
-            cancel,
-            task,
-        })
+        let serving = Serving::start(listen, cancel, router(Arc::clone(&stage))).await;
+        let serving = serving.map_err(|source| RehearsalError {
+            address: listen,
+            source,
+        })?;
+        Ok(Self { serving, stage })
     }
 
     /// Where it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
-        self.address
+        self.serving.address
     }
 
     /// The base address for a model client.
     #[must_use]
     pub fn base_url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        self.serving.base_url()
     }
 
     /// The steps that were never given, in words: what a test of a whole story
     /// wants to be empty. Branches (steps with `when`) are not counted.
     #[must_use]
     pub fn left_over(&self) -> Vec<String> {
-        let given = self
-            .stage
-            .given
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let given = &self.stage.given;
+        let given = given.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left = Vec::new();
         for (story, scenario) in self.stage.scenarios.iter().enumerate() {
             for (role, steps) in &scenario.roles {
@@ -149,24 +184,8 @@ impl Rehearsal {
     }
 
     /// Ends it and waits until it has ended.
-    pub async fn stop(mut self) {
-        self.cancel.cancel();
-        let _ = (&mut self.task).await;
-    }
-}
-
-impl Drop for Rehearsal {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-    }
-}
-
-pub(crate) async fn serve(listener: TcpListener, router: Router, cancel: CancellationToken) {
-    let ended = cancel.clone();
-    let serving = axum::serve(listener, router)
-        .with_graceful_shutdown(async move { ended.cancelled().await });
-    if let Err(error) = serving.await {
-        tracing::error!(%error, "rehearsal server ended");
+    pub async fn stop(self) {
+        self.serving.stop().await;
     }
 }
 
@@ -283,18 +302,14 @@ impl Stage {
         let asked = stories.filter_map(|(number, scenario)| {
             Some((scenario.asked_at(&heard)?, (number, scenario)))
         });
-        asked
-            .min_by_key(|(place, _)| *place)
-            .map(|(_, story)| story)
+        let first = asked.min_by_key(|(place, _)| *place);
+        first.map(|(_, story)| story)
     }
 
     /// What can be asked for here, and how to ask for anything else.
     fn programme(&self) -> String {
-        let requests: String = self
-            .scenarios
-            .iter()
-            .map(|scenario| format!("- {}\n", scenario.request()))
-            .collect();
+        let requests = self.scenarios.iter().map(Scenario::request);
+        let requests: String = requests.map(|one| format!("- {one}\n")).collect();
         format!(
             "The model here is scripted and knows these stories by heart:\n\n{requests}\nStart one of them in the channel, word for word. For anything else connect a real model: `codebutler init` in your own repository asks for an OpenRouter key or a local endpoint (Ollama, llama.cpp), then `codebutler up`."
         )
@@ -302,16 +317,12 @@ impl Stage {
 
     fn is_spent(&self, key: (usize, Role, usize, u64)) -> bool {
         let (story, role, step, _) = key;
-        let steps = self
-            .scenarios
-            .get(story)
-            .and_then(|one| one.roles.get(&role));
+        let steps = self.scenarios[story].roles.get(&role);
         let ready = steps.and_then(|steps| steps.get(step));
-        let Some(fault) = ready.and_then(|ready| ready.step.fault.as_ref()) else {
-            return false;
-        };
+        let fault = ready.and_then(|ready| ready.step.fault.as_ref());
         let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        faults.get(&key).is_some_and(|times| *times >= fault.times)
+        let played = faults.get(&key).copied().unwrap_or(0);
+        fault.is_some_and(|fault| played >= fault.times.max(1))
     }
 
     fn note(&self, story: usize, role: Role, played: &Played, place: u64) {
@@ -329,12 +340,6 @@ impl Stage {
 
 /// What a provider would count, at the price of the story.
 fn usage(price: ScriptPrice, chat: &Chat, played: &Played) -> Value {
-    let said = played.say.as_deref().unwrap_or_default().len()
-        + played
-            .calls
-            .iter()
-            .map(|c| c.arguments.to_string().len())
-            .sum::<usize>();
     let heard = serde_json::to_string(&chat.messages).map_or(0, |text| text.len());
     let offered = serde_json::to_string(&chat.tools).map_or(0, |text| text.len());
     let counted = played.usage.unwrap_or_default();
@@ -342,7 +347,7 @@ fn usage(price: ScriptPrice, chat: &Chat, played: &Played) -> Value {
         Some(usage) => (usage.input, usage.output),
         None => (
             (heard + offered).div_ceil(4) as u64,
-            said.div_ceil(4) as u64,
+            played.bytes().div_ceil(4) as u64,
         ),
     };
     let listed = (input as f64 * price.input + output as f64 * price.output) / 1e6;
@@ -352,6 +357,13 @@ fn usage(price: ScriptPrice, chat: &Chat, played: &Played) -> Value {
         "total_tokens": input + output,
         "cost": counted.cost.unwrap_or(listed),
         "prompt_tokens_details": {"cached_tokens": counted.cached},
+    })
+}
+
+pub(crate) fn content_type(streams: bool) -> HeaderValue {
+    HeaderValue::from_static(match streams {
+        true => "text/event-stream",
+        false => "application/json",
     })
 }
 
@@ -379,13 +391,8 @@ pub(crate) fn respond(answer: Answer, cancel: &CancellationToken) -> Response<Bo
     });
     let mut response = Response::new(Body::from_stream(parts));
     *response.status_mut() = axum::http::StatusCode::from_u16(answer.status).unwrap_or_default();
-    let kind = if answer.streams {
-        "text/event-stream"
-    } else {
-        "application/json"
-    };
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CONTENT_TYPE, content_type(answer.streams));
     if let Some(millis) = answer.retry_after_ms {
         headers.insert("retry-after-ms", HeaderValue::from(millis));
     }

@@ -16,7 +16,8 @@ use url::Url;
 
 use crate::{SharedEpoch, SlackError, Workspace, http::Caller};
 
-/// The hub's control calls for one role and repo.
+/// The hub's control calls for one role and repo. Each fails with the hub's refusal, or
+/// when nobody answers.
 #[derive(Debug, Clone)]
 pub struct Control {
     caller: Caller,
@@ -51,50 +52,32 @@ impl Control {
     }
 
     /// Says what this role does in a thread; repeated as a heartbeat while working.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn activity(&self, activity: &Activity) -> Result<(), SlackError> {
         self.post::<Value>("activity", activity).await.map(drop)
     }
 
     /// How the role's MCP servers stand, for the page.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn servers(&self, servers: &[ServerStatus]) -> Result<(), SlackError> {
         self.post::<Value>("servers", &servers).await.map(drop)
     }
 
     /// What this process says about itself, for the page.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn facts(&self, facts: &AgentFacts) -> Result<(), SlackError> {
         self.post::<Value>("facts", facts).await.map(drop)
     }
 
     /// Waits a while for somebody to look at the work in a thread.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn watched(&self, thread: &ThreadId) -> Result<Watched, SlackError> {
         let path = format!("agent/v1/live/{}/{}", thread.channel, thread.root);
         self.get(&path).await
     }
 
     /// Shows what this role does in a thread this very moment.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn live(&self, work: &LiveWork) -> Result<Watched, SlackError> {
         self.post("live", work).await
     }
 
     /// Brings log lines for the page. They are lost when the hub is away.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn log(&self, batch: &LogBatch) -> Result<(), SlackError> {
         self.post::<Value>("log", batch).await.map(drop)
     }
@@ -108,25 +91,16 @@ impl Control {
     }
 
     /// Says what a model call cost.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn settle(&self, settlement: &Settlement) -> Result<(), SlackError> {
         self.post::<Value>("settle", settlement).await.map(drop)
     }
 
     /// Hands journal lines to the page.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn records(&self, batch: &RecordBatch) -> Result<(), SlackError> {
         self.post::<Value>("records", batch).await.map(drop)
     }
 
     /// What the hub knows of this role's log of a thread.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn records_held(&self, thread: &ThreadId) -> Result<Held, SlackError> {
         let nothing = RecordBatch {
             thread: thread.clone(),
@@ -137,9 +111,6 @@ impl Control {
 
     /// The lines of every role in a thread, of these kinds; of all when none is named.
     /// A line that a newer process invented is left out.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn logs(
         &self,
         thread: &ThreadId,
@@ -157,53 +128,32 @@ impl Control {
     }
 
     /// The newest plans of the repo, oldest first.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn plans(&self) -> Result<Vec<PlanSummary>, SlackError> {
         self.get("agent/v1/plans").await
     }
 
     /// Says what the team's learnings are worth.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn tell_memory(&self, figures: &[LearningFigures]) -> Result<(), SlackError> {
         self.post::<Value>("memory", &figures).await.map(drop)
     }
 
     /// The newest threads of the repo.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn threads(&self) -> Result<Vec<ThreadSummary>, SlackError> {
         self.get("agent/v1/threads").await
     }
 
     /// The runs over the roadmap, newest first.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn runs(&self) -> Result<Vec<RunView>, SlackError> {
         self.get("agent/v1/runs").await
     }
 
     /// The pull requests of this repo that others may still do something to.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn pulls(&self) -> Result<Vec<PullNews>, SlackError> {
-        let path = "agent/v1/pulls";
-        let url = self.caller.url(path)?;
-        let answer = self.caller.send(path, |c| c.get(url.clone())).await?;
-        json_of(path, answer).await
+        self.get("agent/v1/pulls").await
     }
 
     /// Waits a while for a webhook of the forge that was not heard of yet; how many there
     /// were, which is `seen` when none came.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn forge_moved(&self, channel: &ChannelId, seen: u64) -> Result<u64, SlackError> {
         let path = format!("agent/v1/forge/{channel}?seen={seen}");
         let answer: Value = self.get(&path).await?;
@@ -211,33 +161,21 @@ impl Control {
     }
 
     /// A run goes on, or does not.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn run_state(&self, change: &RunChange) -> Result<(), SlackError> {
         self.post::<Value>("runs/state", change).await.map(drop)
     }
 
     /// What was allowed at the start of a run is decided for an item.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn run_decide(&self, decide: &RunDecide) -> Result<(), SlackError> {
         self.post::<Value>("runs/decide", decide).await.map(drop)
     }
 
     /// How an item of a run stands, for people.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn run_report(&self, report: &RunReport) -> Result<(), SlackError> {
         self.post::<Value>("runs/report", report).await.map(drop)
     }
 
     /// How a pull request stands, for the page; the newest word counts.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn pull(&self, news: &PullNews) -> Result<(), SlackError> {
         self.post::<Value>("pulls", news).await.map(drop)
     }
@@ -248,16 +186,10 @@ impl Control {
     /// # Errors
     /// `unknown_request`, or no answer.
     pub async fn decision(&self, request: &RequestId) -> Result<DecisionView, SlackError> {
-        let path = format!("agent/v1/decisions/{request}");
-        let url = self.caller.url(&path)?;
-        let answer = self.caller.send(&path, |c| c.get(url.clone())).await?;
-        json_of(&path, answer).await
+        self.get(&format!("agent/v1/decisions/{request}")).await
     }
 
     /// Keeps a body at the hub under its own hash.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
     pub async fn put_body(&self, bytes: &[u8]) -> Result<BodyRef, SlackError> {
         let body = BodyRef::of(&Sha256Hex::of(bytes));
         let path = format!("agent/v1/bodies/{}", body.as_str());
@@ -281,15 +213,11 @@ impl Control {
         if !answer.status().is_success() {
             return json_of::<Value>(&path, answer).await.map(|_| Vec::new());
         }
-        let bytes = answer.bytes().await.map_err(|error| SlackError::Answer {
-            method: path.clone(),
-            detail: error.without_url().to_string(),
-        })?;
+        let bytes = answer.bytes().await;
+        let bytes = bytes.map_err(|error| SlackError::answer(&path, error.without_url()))?;
         if Sha256Hex::of(&bytes).as_str() != body.as_str() {
-            return Err(SlackError::Answer {
-                method: path,
-                detail: "the body does not have the hash it is named by".to_owned(),
-            });
+            let detail = "the body does not have the hash it is named by";
+            return Err(SlackError::answer(&path, detail));
         }
         Ok(bytes.to_vec())
     }
@@ -317,21 +245,12 @@ impl Control {
 
 /// The answer's JSON, or the refusal it names (`{"error": "…"}`).
 async fn json_of<T: DeserializeOwned>(method: &str, answer: Response) -> Result<T, SlackError> {
-    let odd = |detail: String| SlackError::Answer {
-        method: method.to_owned(),
-        detail,
-    };
     let status = answer.status();
-    let body: Value = answer
-        .json()
-        .await
-        .map_err(|error| odd(error.without_url().to_string()))?;
+    let body = answer.json().await;
+    let body: Value = body.map_err(|error| SlackError::answer(method, error.without_url()))?;
     if !status.is_success() {
-        let code = body["error"].as_str().unwrap_or("refused").to_owned();
-        return Err(SlackError::Api {
-            method: method.to_owned(),
-            code,
-        });
+        let code = body["error"].as_str().unwrap_or("refused");
+        return Err(SlackError::api(method, code));
     }
-    T::deserialize(body).map_err(|error| odd(error.to_string()))
+    T::deserialize(body).map_err(|error| SlackError::answer(method, error))
 }

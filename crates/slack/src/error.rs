@@ -67,6 +67,30 @@ pub enum SlackError {
 }
 
 impl SlackError {
+    /// Something odd in an answer.
+    pub(crate) fn answer(method: &str, detail: impl ToString) -> Self {
+        SlackError::Answer {
+            method: method.to_owned(),
+            detail: detail.to_string(),
+        }
+    }
+
+    /// A refusal by its name.
+    pub(crate) fn api(method: &str, code: &str) -> Self {
+        SlackError::Api {
+            method: method.to_owned(),
+            code: code.to_owned(),
+        }
+    }
+
+    /// No answer; the address, which may hold a secret, is left out.
+    pub(crate) fn unreachable(method: &str, source: reqwest::Error) -> Self {
+        SlackError::Unreachable {
+            method: method.to_owned(),
+            source: source.without_url(),
+        }
+    }
+
     /// Slack's name of the error, when the workspace gave one.
     #[must_use]
     pub fn code(&self) -> Option<&str> {

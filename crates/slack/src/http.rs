@@ -85,29 +85,20 @@ impl Caller {
                     }
                     Ok(answer) if answer.status() == StatusCode::CONFLICT => {
                         // The hub's way to say "stale epoch" on control calls.
-                        if timeout(EPOCH_GRACE, self.epoch.past(epoch)).await.is_err() {
-                            return Err(SlackError::StaleEpoch {
-                                method: method.to_owned(),
-                            });
-                        }
+                        self.newer_epoch(method, epoch).await?;
                         Duration::ZERO
                     }
                     Ok(answer) if answer.status().is_server_error() => {
                         if Instant::now() + pause > give_up {
-                            return Err(SlackError::Answer {
-                                method: method.to_owned(),
-                                detail: format!("HTTP {}", answer.status()),
-                            });
+                            let status = format_args!("HTTP {}", answer.status());
+                            return Err(SlackError::answer(method, status));
                         }
                         jittered(pause)
                     }
                     Ok(answer) => return Ok(answer),
                     Err(source) => {
                         if Instant::now() + pause > give_up {
-                            return Err(SlackError::Unreachable {
-                                method: method.to_owned(),
-                                source: source.without_url(),
-                            });
+                            return Err(SlackError::unreachable(method, source));
                         }
                         jittered(pause)
                     }
@@ -126,7 +117,7 @@ impl Caller {
     ) -> Result<Response, SlackError> {
         let request = build(&self.client).bearer_auth(self.token.expose());
         let answer = request.send().await;
-        answer.map_err(|source| unreachable(method, source))
+        answer.map_err(|source| SlackError::unreachable(method, source))
     }
 
     /// Sends once, without the token: the address is its own secret.
@@ -136,7 +127,7 @@ impl Caller {
         build: impl FnOnce(&Client) -> RequestBuilder,
     ) -> Result<Response, SlackError> {
         let answer = build(&self.client).send().await;
-        answer.map_err(|source| unreachable(method, source))
+        answer.map_err(|source| SlackError::unreachable(method, source))
     }
 
     /// Whether the token may be shown to this address: the workspace's own host
@@ -169,22 +160,9 @@ impl Caller {
     }
 }
 
-fn unreachable(method: &str, source: reqwest::Error) -> SlackError {
-    SlackError::Unreachable {
-        method: method.to_owned(),
-        source: source.without_url(),
-    }
-}
-
 pub(crate) fn asked_to_wait(answer: &Response) -> Option<Duration> {
-    let seconds: u64 = answer
-        .headers()
-        .get(RETRY_AFTER)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
+    let header = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    let seconds: u64 = header.trim().parse().ok()?;
     Some(Duration::from_secs(seconds.min(300)))
 }
 

@@ -22,6 +22,7 @@ mod webhook;
 mod wire;
 mod workspace;
 
+pub use butler_protocol::EnvelopeId;
 pub use control::Control;
 pub use epoch::{EPOCH_HEADER, SharedEpoch};
 pub use error::SlackError;
@@ -29,5 +30,5 @@ pub use once::Answered;
 pub use socket::{Acker, Ended, Hearing, Socket};
 pub use web::{Post, Posted, Web};
 pub use webhook::{Called, Webhook};
-pub use wire::{BlockAction, Envelope, EnvelopeId, EnvelopeKind, Event, File, Message, Reaction};
+pub use wire::{BlockAction, Envelope, EnvelopeKind, Event, File, Message, Reaction};
 pub use workspace::Workspace;

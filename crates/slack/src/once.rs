@@ -33,10 +33,7 @@ impl Web {
             .caller
             .send_once(method, |client| client.post(url).form(&form));
         let answer = sending.await?;
-        let odd = |detail: String| SlackError::Answer {
-            method: method.to_owned(),
-            detail,
-        };
+        let odd = |detail: String| SlackError::answer(method, detail);
         if answer.status() == StatusCode::TOO_MANY_REQUESTS {
             return Err(SlackError::RateLimited {
                 method: method.to_owned(),
@@ -52,10 +49,8 @@ impl Web {
             .unwrap_or_default();
         let scopes = scopes.split(',').map(|scope| scope.trim().to_owned());
         let scopes = scopes.filter(|scope| !scope.is_empty()).collect();
-        let body: Value = match answer.json().await {
-            Ok(body) => body,
-            Err(error) => return Err(odd(error.without_url().to_string())),
-        };
+        let body = answer.json().await;
+        let body: Value = body.map_err(|error| odd(error.without_url().to_string()))?;
         if body["ok"] == json!(true) {
             return Ok(Answered { body, scopes });
         }
@@ -69,10 +64,7 @@ impl Web {
     /// When it cannot be had; a page that asks to sign in counts as that.
     pub async fn fetch(&self, url: &str, limit: usize) -> Result<(String, Vec<u8>), SlackError> {
         const METHOD: &str = "file download";
-        let odd = |detail: &str| SlackError::Answer {
-            method: METHOD.to_owned(),
-            detail: detail.to_owned(),
-        };
+        let odd = |detail: &str| SlackError::answer(METHOD, detail);
         let url = Url::parse(url).map_err(|_| odd("not an address"))?;
         if !self.caller.trusts(&url) {
             return Err(odd("not a file of this workspace"));
@@ -90,10 +82,7 @@ impl Web {
         if kind.starts_with("text/html") {
             return Err(odd("a page to sign in instead of the file"));
         }
-        let too_large = || SlackError::Api {
-            method: METHOD.to_owned(),
-            code: Refusal::FileUploadSizeRestricted.code().to_owned(),
-        };
+        let too_large = || SlackError::api(METHOD, Refusal::FileUploadSizeRestricted.code());
         let said = answer.content_length().unwrap_or_default();
         if said > limit as u64 {
             return Err(too_large());
@@ -144,10 +133,7 @@ fn taken(method: &str, status: StatusCode) -> Result<(), SlackError> {
     if status.is_success() {
         return Ok(());
     }
-    Err(SlackError::Answer {
-        method: method.to_owned(),
-        detail: format!("HTTP {status}"),
-    })
+    Err(SlackError::answer(method, format_args!("HTTP {status}")))
 }
 
 fn refused(method: &str, body: &Value) -> SlackError {
@@ -157,9 +143,6 @@ fn refused(method: &str, body: &Value) -> SlackError {
             method: method.to_owned(),
             needed: needed.to_owned(),
         },
-        _ => SlackError::Api {
-            method: method.to_owned(),
-            code: code.to_owned(),
-        },
+        _ => SlackError::api(method, code),
     }
 }

@@ -15,7 +15,8 @@ use url::Url;
 
 use crate::{Message, SharedEpoch, SlackError, Workspace, http::Caller};
 
-/// Calls methods of one workspace with one token.
+/// Calls methods of one workspace with one token. What is not said to fail otherwise
+/// fails as [`Web::call`].
 #[derive(Debug, Clone)]
 pub struct Web {
     pub(crate) caller: Caller,
@@ -57,10 +58,9 @@ impl Web {
     /// # Errors
     /// When `base` has no host.
     pub fn new(base: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
-        Ok(Self {
-            caller: Caller::new(&Workspace::new(base.clone()), token, epoch)?,
-            names: Arc::default(),
-        })
+        let caller = Caller::new(&Workspace::new(base.clone()), token, epoch)?;
+        let names = Arc::default();
+        Ok(Self { caller, names })
     }
 
     /// A client of a workspace that knows no epochs, as Slack.
@@ -68,10 +68,9 @@ impl Web {
     /// # Errors
     /// When the address or the file of certificates cannot be used.
     pub fn at(workspace: &Workspace, token: Secret) -> Result<Self, SlackError> {
-        Ok(Self {
-            caller: Caller::new(workspace, token, SharedEpoch::default())?,
-            names: Arc::default(),
-        })
+        let caller = Caller::new(workspace, token, SharedEpoch::default())?;
+        let names = Arc::default();
+        Ok(Self { caller, names })
     }
 
     /// The same client with another limit on how long a call is repeated while
@@ -101,19 +100,15 @@ impl Web {
                     .caller
                     .send(method, |client| client.post(url.clone()).form(&form))
                     .await?;
-                let body: Value = answer.json().await.map_err(|error| SlackError::Answer {
-                    method: method.to_owned(),
-                    detail: error.without_url().to_string(),
-                })?;
+                let body = answer.json().await;
+                let body: Value =
+                    body.map_err(|error| SlackError::answer(method, error.without_url()))?;
                 if body["ok"] == json!(true) {
                     return Ok(body);
                 }
                 let code = body["error"].as_str().unwrap_or("no error name");
                 if code != "stale_epoch" {
-                    return Err(SlackError::Api {
-                        method: method.to_owned(),
-                        code: code.to_owned(),
-                    });
+                    return Err(SlackError::api(method, code));
                 }
                 self.caller.newer_epoch(method, epoch).await?;
             }
@@ -130,46 +125,26 @@ impl Web {
         let url = self.caller.url(&method)?;
         let sending = self.caller.send(&method, |client| client.get(url.clone()));
         let answer = sending.await?;
-        let odd = |detail: String| SlackError::Answer {
-            method: method.clone(),
-            detail,
-        };
         let status = answer.status();
         let bytes = answer.bytes().await;
-        let bytes = bytes.map_err(|error| odd(error.without_url().to_string()))?;
+        let bytes = bytes.map_err(|error| SlackError::answer(&method, error.without_url()))?;
         if status.is_success() {
             return Ok(bytes.to_vec());
         }
         let refused: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         Err(match refused["error"].as_str() {
-            Some(code) => SlackError::Api {
-                method,
-                code: code.to_owned(),
-            },
-            None => odd(format!("HTTP {status}")),
+            Some(code) => SlackError::api(&method, code),
+            None => SlackError::answer(&method, format_args!("HTTP {status}")),
         })
     }
 
     /// Posts a message. The same key gets the first answer again.
-    ///
-    /// # Errors
-    /// As [`Web::call`].
     pub async fn post(&self, post: &Post) -> Result<Posted, SlackError> {
-        let mut args = json!({
+        let args = json!({
             "channel": post.channel, "text": post.text, "metadata": post.tag.to_metadata(),
-            "unfurl_links": false, "unfurl_media": false,
+            "unfurl_links": false, "unfurl_media": false, "thread_ts": post.thread,
+            "blocks": post.blocks, "username": post.username, "icon_emoji": post.icon,
         });
-        let optional = [
-            ("thread_ts", post.thread.as_ref().map(|ts| json!(ts))),
-            ("blocks", post.blocks.clone()),
-            ("username", post.username.as_ref().map(|name| json!(name))),
-            ("icon_emoji", post.icon.as_ref().map(|icon| json!(icon))),
-        ];
-        for (key, value) in optional {
-            if let Some(value) = value {
-                args[key] = value;
-            }
-        }
         let answer = self.call("chat.postMessage", args).await?;
         Ok(Posted {
             channel: read("chat.postMessage", &answer, "channel")?,
@@ -179,9 +154,6 @@ impl Web {
 
     /// Posts files, in their order, with the post's text over them. The same key gets the
     /// first answer again.
-    ///
-    /// # Errors
-    /// As [`Web::call`].
     pub async fn share(
         &self,
         post: &Post,
@@ -198,18 +170,11 @@ impl Web {
             ids.push(read::<String>(method, &place, "file_id")?);
         }
         let named: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
-        let mut args = json!({"files": named, "channel_id": post.channel,
-            "initial_comment": post.text, "metadata": post.tag.to_metadata()});
-        let optional = [
-            ("thread_ts", post.thread.as_ref().map(|ts| json!(ts))),
-            ("username", post.username.as_ref().map(|name| json!(name))),
-            ("icon_emoji", post.icon.as_ref().map(|icon| json!(icon))),
-        ];
-        for (key, value) in optional {
-            if let Some(value) = value {
-                args[key] = value;
-            }
-        }
+        let args = json!({
+            "files": named, "channel_id": post.channel, "initial_comment": post.text,
+            "metadata": post.tag.to_metadata(), "thread_ts": post.thread,
+            "username": post.username, "icon_emoji": post.icon,
+        });
         let answer = self.call(DONE, args).await?;
         let posted = Posted {
             channel: post.channel.clone(),
@@ -219,9 +184,6 @@ impl Web {
     }
 
     /// Replaces text and blocks of our own message; no blocks removes them.
-    ///
-    /// # Errors
-    /// As [`Web::call`].
     pub async fn update(
         &self,
         channel: &ChannelId,
@@ -229,17 +191,11 @@ impl Web {
         text: &str,
         blocks: Option<&Value>,
     ) -> Result<(), SlackError> {
-        let mut args = json!({"channel": channel, "ts": ts, "text": text});
-        if let Some(blocks) = blocks {
-            args["blocks"] = blocks.clone();
-        }
+        let args = json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks});
         self.call("chat.update", args).await.map(drop)
     }
 
     /// Adds a reaction; one that is there already is fine.
-    ///
-    /// # Errors
-    /// As [`Web::call`].
     pub async fn react(
         &self,
         channel: &ChannelId,
@@ -254,9 +210,6 @@ impl Web {
     }
 
     /// Takes a reaction back; one that is gone already is fine.
-    ///
-    /// # Errors
-    /// As [`Web::call`].
     pub async fn unreact(
         &self,
         channel: &ChannelId,
@@ -271,26 +224,18 @@ impl Web {
     }
 
     /// All messages of a thread, root first, with their metadata.
-    ///
-    /// # Errors
-    /// As [`Web::call`].
     pub async fn replies(&self, thread: &ThreadId) -> Result<Vec<Message>, SlackError> {
         const METHOD: &str = "conversations.replies";
         let mut found = BTreeMap::new();
         let mut cursor = String::new();
         loop {
-            let mut args = json!({"channel": thread.channel, "ts": thread.root, "limit": 200,
-                "include_all_metadata": true});
-            if !cursor.is_empty() {
-                args["cursor"] = json!(cursor);
-            }
+            let from = (!cursor.is_empty()).then_some(&cursor);
+            let args = json!({"channel": thread.channel, "ts": thread.root, "limit": 200,
+                "include_all_metadata": true, "cursor": from});
             let answer = self.call(METHOD, args).await?;
             // Slack may repeat the root on each page.
             let page: Vec<Message> = read(METHOD, &answer, "messages")?;
-            found.extend(
-                page.into_iter()
-                    .map(|message| (message.ts.clone(), message)),
-            );
+            found.extend(page.into_iter().map(|one| (one.ts.clone(), one)));
             match answer["response_metadata"]["next_cursor"].as_str() {
                 Some(next) if !next.is_empty() && next != cursor => next.clone_into(&mut cursor),
                 _ => return Ok(found.into_values().collect()),
@@ -300,16 +245,10 @@ impl Web {
 
     /// The name people see for a user, remembered after the first look; "the user"
     /// for one without a name, because models read it.
-    ///
-    /// # Errors
-    /// As [`Web::call`].
     pub async fn user_name(&self, user: &UserId) -> Result<String, SlackError> {
-        let known = |names: &Mutex<HashMap<UserId, String>>| {
-            let names = names.lock().unwrap_or_else(PoisonError::into_inner);
-            names.get(user).cloned()
-        };
-        if let Some(name) = known(&self.names) {
-            return Ok(name);
+        let names = || self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = names().get(user) {
+            return Ok(name.clone());
         }
         let answer = self.call("users.info", json!({"user": user})).await?;
         let profile = &answer["user"];
@@ -319,8 +258,7 @@ impl Web {
             .find(|name| !name.is_empty())
             .unwrap_or_default();
         let name = person_name(name).to_owned();
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.insert(user.clone(), name.clone());
+        names().insert(user.clone(), name.clone());
         Ok(name)
     }
 }
@@ -337,10 +275,8 @@ fn read<T: serde::de::DeserializeOwned>(
     answer: &Value,
     field: &str,
 ) -> Result<T, SlackError> {
-    T::deserialize(&answer[field]).map_err(|error| SlackError::Answer {
-        method: method.to_owned(),
-        detail: format!("`{field}`: {error}"),
-    })
+    T::deserialize(&answer[field])
+        .map_err(|error| SlackError::answer(method, format_args!("`{field}`: {error}")))
 }
 
 pub(crate) fn as_form(args: Value) -> Vec<(String, String)> {

@@ -1,37 +1,11 @@
 //! What travels: envelopes, events, messages. Fields that we do not know are
 //! kept, so that an envelope can be passed on as it came.
 
-use std::fmt;
-
-use butler_protocol::{ActionId, ChannelId, EventId, MessageTs, PostTag, Stamp, ThreadId, UserId};
+use butler_protocol::{
+    ActionId, ChannelId, EnvelopeId, EventId, MessageTs, PostTag, Stamp, ThreadId, UserId,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-/// The id under which an envelope is acknowledged. The hub keeps it across
-/// redeliveries; Slack makes a new one each time.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct EnvelopeId(String);
-
-impl EnvelopeId {
-    /// Takes the text as it is.
-    #[must_use]
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text of the id.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for EnvelopeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// What an envelope carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -45,17 +19,11 @@ pub enum EnvelopeKind {
     SlashCommands,
 }
 
-impl EnvelopeKind {
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            EnvelopeKind::EventsApi => "events_api",
-            EnvelopeKind::Interactive => "interactive",
-            EnvelopeKind::SlashCommands => "slash_commands",
-        }
-    }
-}
+butler_protocol::words! { EnvelopeKind {
+    EventsApi = "events_api",
+    Interactive = "interactive",
+    SlashCommands = "slash_commands",
+}}
 
 /// One delivery over the socket, to be acknowledged once it is on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,19 +63,14 @@ impl Envelope {
     /// The event, when this is one.
     #[must_use]
     pub fn event(&self) -> Option<Event> {
-        if self.kind != EnvelopeKind::EventsApi {
-            return None;
-        }
-        Some(Event::read(self.payload.get("event")?))
+        let event = self.payload.get("event").map(Event::read);
+        event.filter(|_| self.kind == EnvelopeKind::EventsApi)
     }
 
     /// The click, when this is one.
     #[must_use]
     pub fn action(&self) -> Option<BlockAction> {
-        if self.kind != EnvelopeKind::Interactive {
-            return None;
-        }
-        BlockAction::read(&self.payload)
+        BlockAction::read(&self.payload).filter(|_| self.kind == EnvelopeKind::Interactive)
     }
 }
 

@@ -96,6 +96,13 @@ pub enum Effect {
     End(Ending),
 }
 
+impl Effect {
+    /// Tells what this role does, without a step.
+    pub(crate) const fn activity(state: ActivityState) -> Self {
+        Effect::Activity { state, step: None }
+    }
+}
+
 /// The money question before a model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reserve {

@@ -198,10 +198,7 @@ impl Machine {
         };
         self.append(record, out);
         self.mark(&self.state.answered, Mark::Answered, out);
-        out.push(Effect::Activity {
-            state: ActivityState::Idle,
-            step: None,
-        });
+        out.push(Effect::activity(ActivityState::Idle));
         out.push(Effect::End(ending));
     }
 
@@ -212,14 +209,11 @@ impl Machine {
         if !self.state.open && self.state.activation > 0 {
             self.mark(&self.state.answered, Mark::Seen, out);
             self.mark(&self.state.answered, Mark::Answered, out);
-            out.push(Effect::Activity {
-                state: ActivityState::Idle,
-                step: None,
-            });
+            out.push(Effect::activity(ActivityState::Idle));
         }
     }
 
-    fn mark(&self, messages: &[MessageTs], mark: Mark, out: &mut Out) {
+    pub(crate) fn mark(&self, messages: &[MessageTs], mark: Mark, out: &mut Out) {
         out.extend(messages.iter().map(|ts| Effect::React {
             ts: ts.clone(),
             mark,

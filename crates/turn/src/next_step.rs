@@ -75,10 +75,7 @@ impl Machine {
         }
         let activation = (self.state.activation + 1).max(self.setup.first_activation);
         self.append(Record::ActivationStarted { activation }, out);
-        out.push(Effect::Activity {
-            state: ActivityState::Working,
-            step: None,
-        });
+        out.push(Effect::activity(ActivityState::Working));
         Step::Again
     }
 
@@ -86,10 +83,7 @@ impl Machine {
         let Some(waiting) = self.state.waiting().cloned() else {
             return Step::Pass;
         };
-        out.push(Effect::Activity {
-            state: ActivityState::Parked,
-            step: None,
-        });
+        out.push(Effect::activity(ActivityState::Parked));
         out.push(Effect::Park(waiting));
         Step::Wait
     }

@@ -104,52 +104,34 @@ pub(crate) struct Unseen {
 impl Unseen {
     /// What is left to sleep for after this: the other answers, where it is one.
     fn leaves(&self, waiting: Waiting) -> Option<Waiting> {
-        let Waiting::Replies {
-            deadline_ms,
-            mut from,
-        } = waiting
-        else {
-            return None;
-        };
         let role = self.role.filter(|_| !self.asks_back)?;
-        let before = from.len();
-        from.retain(|one| *one != role);
-        let answered = from.len() < before && !from.is_empty();
-        answered.then_some(Waiting::Replies { deadline_ms, from })
+        match waiting {
+            Waiting::Replies {
+                deadline_ms,
+                mut from,
+            } if from.contains(&role) => {
+                from.retain(|one| *one != role);
+                (!from.is_empty()).then_some(Waiting::Replies { deadline_ms, from })
+            }
+            _ => None,
+        }
     }
 
     fn is_one_of(&self, events: &HashSet<EventId>) -> bool {
-        self.event
-            .as_ref()
-            .is_some_and(|event| events.contains(event))
+        let event = self.event.as_ref();
+        event.is_some_and(|event| events.contains(event))
     }
 }
 
-/// Which decisions the runtime carries out by itself.
+/// Which decisions the runtime carries out by itself: all but those about money.
 fn is_order(kind: DecisionKind, choice: Choice) -> bool {
-    matches!(
-        (kind, choice),
-        (
-            DecisionKind::Plan | DecisionKind::Roadmap,
-            Choice::Approve | Choice::Modify | Choice::Reject
-        ) | (
-            DecisionKind::Merge,
-            Choice::Merge | Choice::Hold | Choice::Close
-        ) | (DecisionKind::Learning, Choice::Accept | Choice::Reject)
-            | (
-                DecisionKind::Maps,
-                Choice::Accept | Choice::Each | Choice::Reject
-            )
-            | (
-                DecisionKind::Picture,
-                Choice::Accept | Choice::Change | Choice::Discard
-            )
-            | (DecisionKind::Command, Choice::Approve | Choice::Reject)
-            | (
-                DecisionKind::Develop,
-                Choice::Start | Choice::StartMerging | Choice::StartStacked | Choice::Reject
-            )
-    )
+    kind != DecisionKind::Cap && kind.choices().contains(&choice)
+}
+
+/// Under which these decisions, and what came of them, enter a log.
+fn events_of(requests: &HashSet<RequestId>) -> HashSet<EventId> {
+    let both = |request| [EventId::decision(request), EventId::carried(request)];
+    requests.iter().flat_map(both).collect()
 }
 
 impl State {
@@ -347,11 +329,9 @@ impl State {
     }
 
     fn decided(&mut self, request: &RequestId, choice: Choice, person: &UserId) {
-        let decided = (choice, person.clone());
-        let fresh = self
-            .decisions
-            .used
-            .insert(request.clone(), decided)
+        let used = &mut self.decisions.used;
+        let fresh = used
+            .insert(request.clone(), (choice, person.clone()))
             .is_none();
         if self.round.asks_by(request) {
             self.round.cap_card = None;
@@ -391,12 +371,8 @@ impl State {
     }
 
     fn finish_order(&mut self, event: &EventId) {
-        let done = |order: &Order| {
-            [
-                EventId::carried(&order.request),
-                EventId::ran(&order.request),
-            ]
-            .contains(event)
+        let done = |Order { request, .. }: &Order| {
+            [EventId::carried(request), EventId::ran(request)].contains(event)
         };
         if let Some(at) = self.decisions.orders.iter().position(done) {
             let order = self.decisions.orders.remove(at);
@@ -409,29 +385,23 @@ impl State {
 
     /// What the runtime carried out by itself needs no model to look at it.
     fn forget_carried(&mut self) {
-        let quiet = self.carried_events();
+        let quiet = events_of(&self.decisions.carried);
         self.inbox.unseen.retain(|said| !said.is_one_of(&quiet));
         self.decisions.carried.clear();
     }
 
     /// Whether something besides decisions that were carried out waits for the model.
     pub(crate) fn has_other_unseen(&self) -> bool {
-        let quiet = self.carried_events();
+        let quiet = events_of(&self.decisions.carried);
         self.inbox.unseen.iter().any(|said| !said.is_one_of(&quiet))
     }
 
     /// What there is left to sleep for, after what came in meanwhile.
     pub(crate) fn left_of(&self, waiting: Waiting) -> Option<Waiting> {
-        let both = |request| [EventId::decision(request), EventId::carried(request)];
-        let quiet: HashSet<EventId> = self.decisions.learned.iter().flat_map(both).collect();
+        let quiet = events_of(&self.decisions.learned);
         let unseen = self.inbox.unseen.iter();
         let mut news = unseen.filter(|said| !said.is_one_of(&quiet));
         news.try_fold(waiting, |waiting, said| said.leaves(waiting))
-    }
-
-    fn carried_events(&self) -> HashSet<EventId> {
-        let both = |request| [EventId::decision(request), EventId::carried(request)];
-        self.decisions.carried.iter().flat_map(both).collect()
     }
 
     /// Whether the log has ever held this reservation.

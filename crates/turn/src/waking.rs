@@ -2,8 +2,8 @@
 //! worktree.
 
 use butler_protocol::{
-    Choice, Decision, DecisionKind, Ending, EventId, Record, RequestId, Speaker, Then, ToolOutcome,
-    Waiting, person_first,
+    Choice, Decision, DecisionKind, Ending, EventId, Image, Record, RequestId, Speaker, Then,
+    ToolOutcome, Waiting, person_first,
 };
 
 use crate::{
@@ -83,16 +83,9 @@ impl Machine {
             self.append_result(request, &outcome, out);
         }
         if ran && outcome.then == Then::GoOn {
-            self.append(
-                Record::User {
-                    event: Some(EventId::ran(request)),
-                    ts: None,
-                    speaker: Speaker::Runtime,
-                    text: words::ran(request, &outcome.text),
-                    images: outcome.images.clone(),
-                },
-                out,
-            );
+            let text = words::ran(request, &outcome.text);
+            let images = outcome.images.clone();
+            self.append(said(Some(EventId::ran(request)), text, images), out);
         } else {
             self.tell(Some(EventId::carried(request)), &outcome.text, out);
         }
@@ -134,24 +127,24 @@ impl Machine {
     }
 
     fn deadline_passed(&self, now_ms: i64) -> bool {
-        let by = match self.parked() {
-            Some(Waiting::Reply { deadline_ms } | Waiting::Replies { deadline_ms, .. }) => {
-                *deadline_ms
-            }
-            _ => return false,
-        };
-        now_ms >= by
+        matches!(self.parked(),
+            Some(Waiting::Reply { deadline_ms } | Waiting::Replies { deadline_ms, .. })
+            if now_ms >= *deadline_ms)
     }
 
     /// Something the runtime has to say that also wakes a sleeper.
     pub(crate) fn tell(&mut self, event: Option<EventId>, text: &str, out: &mut Out) {
-        let record = Record::User {
-            event,
-            ts: None,
-            speaker: Speaker::Runtime,
-            text: text.to_owned(),
-            images: Vec::new(),
-        };
-        self.append(record, out);
+        self.append(said(event, text.to_owned(), Vec::new()), out);
+    }
+}
+
+/// What the runtime says.
+fn said(event: Option<EventId>, text: String, images: Vec<Image>) -> Record {
+    Record::User {
+        event,
+        ts: None,
+        speaker: Speaker::Runtime,
+        text,
+        images,
     }
 }

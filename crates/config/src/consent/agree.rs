@@ -54,12 +54,9 @@ pub fn agree(home: &Path, root: &Path, asks: &[Ask]) -> Result<(), AgreeError> {
     let mut text = text.unwrap_or_else(|| "{}\n".to_owned());
     for ask in asks {
         let consent = json!({"repo": root.to_string_lossy(), "sha256": ask.sha256.as_str()});
-        text = edit(&text, &["consents", "policy"], &Change::Push(consent)).map_err(|error| {
-            AgreeError::Edit {
-                file: file.clone(),
-                error,
-            }
-        })?;
+        let edited = edit(&text, &["consents", "policy"], &Change::Push(consent));
+        let (at, failed) = (&file, |file, error| AgreeError::Edit { file, error });
+        text = edited.map_err(|error| failed(at.clone(), error))?;
     }
     fault("config.before-agree");
     write_private(&file, &text).map_err(|error| AgreeError::Write { file, error })?;
@@ -78,8 +75,8 @@ pub fn write_private(file: &Path, text: &str) -> io::Result<()> {
         .mode(0o700)
         .create(folder)?;
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.as_file()
-        .set_permissions(fs::Permissions::from_mode(0o600))?;
+    let private = fs::Permissions::from_mode(0o600);
+    new.as_file().set_permissions(private)?;
     new.write_all(text.as_bytes())?;
     new.as_file().sync_all()?;
     new.persist(file)?;

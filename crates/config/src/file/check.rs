@@ -44,13 +44,8 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn report(&mut self, line: usize, path: &KeyPath, what: impl Into<String>, remedy: String) {
-        self.problems.push(Problem {
-            file: self.file.to_owned(),
-            line: Some(line),
-            key: path.to_string(),
-            what: what.into(),
-            remedy,
-        });
+        let problem = Problem::with_file(self.file, what, remedy);
+        self.problems.push(problem.at(line, path.as_str()));
     }
 
     fn value(&mut self, node: &Node, schema: &'a Value, path: &KeyPath) {
@@ -64,11 +59,9 @@ impl<'a> Walk<'a> {
             return;
         }
         if let Some(alternatives) = schema["anyOf"].as_array() {
-            let fits = alternatives
-                .iter()
-                .find(|one| admits(&resolve(self.measure.schema, one)["type"], node));
-            let chosen = fits.or(alternatives.first());
-            if let Some(chosen) = chosen {
+            let kind = |one| &resolve(self.measure.schema, one)["type"];
+            let fits = alternatives.iter().find(|one| admits(kind(one), node));
+            if let Some(chosen) = fits.or(alternatives.first()) {
                 self.value(node, chosen, path);
             }
             return;

@@ -60,17 +60,13 @@ impl Document {
         let parsed = parse_to_ast(text, &CollectOptions::default(), &options())
             .map_err(|error| not_json(file, &error))?;
         let lines = Lines::of(text);
+        let kind = Kind::Map(Vec::new());
         let root = match &parsed.value {
             Some(value) => node(value, &lines).map_err(|line| bad_number(file, line))?,
-            None => Node {
-                line: 1,
-                kind: Kind::Map(Vec::new()),
-            },
+            None => Node { line: 1, kind },
         };
-        Ok(Self {
-            file: file.to_owned(),
-            root,
-        })
+        let file = file.to_owned();
+        Ok(Self { file, root })
     }
 }
 
@@ -135,19 +131,13 @@ fn node(value: &ast::Value<'_>, lines: &Lines) -> Result<Node, usize> {
         }
         ast::Value::Array(array) => {
             let items = array.elements.iter();
-            Kind::List(
-                items
-                    .map(|item| node(item, lines))
-                    .collect::<Result<_, _>>()?,
-            )
+            let items = items.map(|item| node(item, lines));
+            Kind::List(items.collect::<Result<_, _>>()?)
         }
         ast::Value::Object(object) => {
             let fields = object.properties.iter();
-            Kind::Map(
-                fields
-                    .map(|field| self::field(field, lines))
-                    .collect::<Result<_, _>>()?,
-            )
+            let fields = fields.map(|field| self::field(field, lines));
+            Kind::Map(fields.collect::<Result<_, _>>()?)
         }
     };
     Ok(Node { line, kind })
@@ -172,25 +162,14 @@ fn not_json(file: &Path, error: &ParseError) -> Problem {
         ParseErrorKind::Custom(_) => "not valid JSON".to_owned(),
         kind => kind.to_string().to_lowercase(),
     };
-    Problem {
-        line: Some(error.line_display()),
-        ..Problem::with_file(
-            file,
-            format!("not valid JSON: {what}"),
-            "Correct the file; comments and trailing commas are allowed, other extensions are not",
-        )
-    }
+    let remedy =
+        "Correct the file; comments and trailing commas are allowed, other extensions are not";
+    Problem::with_file(file, format!("not valid JSON: {what}"), remedy).at(error.line_display(), "")
 }
 
 fn bad_number(file: &Path, line: usize) -> Problem {
-    Problem {
-        line: Some(line),
-        ..Problem::with_file(
-            file,
-            "a number is not valid JSON",
-            "Write it as in 3 or 2.5",
-        )
-    }
+    let what = "a number is not valid JSON";
+    Problem::with_file(file, what, "Write it as in 3 or 2.5").at(line, "")
 }
 
 /// Byte offsets of the line starts.

@@ -29,16 +29,12 @@ pub(crate) fn malformed(text: &str, schema: &Value) -> Option<(String, String)> 
         Some("uri") => return address_problem(text).and_then(|(what, fix)| problem(what, fix)),
         Some("webhook") => return webhook_problem(text).and_then(|(what, fix)| problem(what, fix)),
         Some("socket-address") if text.parse::<SocketAddr>().is_err() => {
-            return problem(
-                "not an address with a port",
-                "Write it as in 127.0.0.1:7878",
-            );
+            let remedy = "Write it as in 127.0.0.1:7878";
+            return problem("not an address with a port", remedy);
         }
         Some("regex") if regex::Regex::new(text).is_err() => {
-            return problem(
-                "not a regular expression",
-                "Correct it; look-around and back-references are not supported",
-            );
+            let remedy = "Correct it; look-around and back-references are not supported";
+            return problem("not a regular expression", remedy);
         }
         Some("glob") if globset::Glob::new(text).is_err() => {
             return problem("not a glob", "Write it as in release/*");
@@ -55,10 +51,7 @@ pub(crate) fn malformed(text: &str, schema: &Value) -> Option<(String, String)> 
         "^xapp-" => "not an app-level token",
         _ => "not in the right form",
     };
-    Some((
-        what.to_owned(),
-        format!("Write a value that matches {pattern}"),
-    ))
+    problem(what, &format!("Write a value that matches {pattern}"))
 }
 
 /// What is wrong with the address of a webhook: what waits is told in plain words, so nobody
@@ -77,10 +70,10 @@ fn webhook_problem(text: &str) -> Option<(&'static str, &'static str)> {
     match url.scheme() {
         "https" => None,
         "http" if here => None,
-        "http" => Some((
-            "not encrypted",
-            "Use https://; plain http is for this machine only",
-        )),
+        "http" => {
+            let remedy = "Use https://; plain http is for this machine only";
+            Some(("not encrypted", remedy))
+        }
         _ => Some(("not an https address", EXAMPLE)),
     }
 }

@@ -35,6 +35,14 @@ impl Problem {
             remedy: remedy.into(),
         }
     }
+
+    /// The same about a line and the key there.
+    #[must_use]
+    pub(crate) fn at(mut self, line: usize, key: impl Into<String>) -> Self {
+        self.line = Some(line);
+        self.key = key.into();
+        self
+    }
 }
 
 impl fmt::Display for Problem {
@@ -57,12 +65,7 @@ pub struct Problems(pub Vec<Problem>);
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.0.iter().enumerate() {
-            if index > 0 {
-                writeln!(f)?;
-            }
-            write!(f, "{problem}")?;
-        }
-        Ok(())
+        let lines: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n"))
     }
 }

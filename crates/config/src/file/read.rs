@@ -14,7 +14,7 @@ use crate::{
     file::{
         check::{Measure, check},
         document::Document,
-        problem::Problem,
+        problem::{Problem, Problems},
         removed,
         variables::{self, Environment, Source},
     },
@@ -35,20 +35,12 @@ pub(crate) fn private(file: &Path) -> Result<Option<String>, Problem> {
         return Ok(None);
     };
     // Asked of the open file, so that nobody can swap it in between.
-    let mode = open
-        .metadata()
-        .map_err(|error| unreadable(file, &error))?
-        .permissions()
-        .mode();
+    let about = open.metadata().map_err(|error| unreadable(file, &error))?;
+    let mode = about.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(Problem::with_file(
-            file,
-            format!(
-                "holds secrets but others can use it (mode {:03o})",
-                mode & 0o777
-            ),
-            format!("Run `chmod 600 {}`", file.display()),
-        ));
+        let what = format!("holds secrets but others can use it (mode {mode:03o})");
+        let remedy = format!("Run `chmod 600 {}`", file.display());
+        return Err(Problem::with_file(file, what, remedy));
     }
     text(file, open).map(Some)
 }
@@ -63,26 +55,18 @@ fn open(file: &Path) -> Result<Option<File>, Problem> {
 
 fn text(file: &Path, open: File) -> Result<String, Problem> {
     let mut text = String::new();
-    let size = open
-        .take(MAX_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| unreadable(file, &error))?;
+    let size = open.take(MAX_BYTES + 1).read_to_string(&mut text);
+    let size = size.map_err(|error| unreadable(file, &error))?;
     if size as u64 > MAX_BYTES {
-        return Err(Problem::with_file(
-            file,
-            "larger than 1 MB",
-            "Is it the right file?",
-        ));
+        let remedy = "Is it the right file?";
+        return Err(Problem::with_file(file, "larger than 1 MB", remedy));
     }
     Ok(text)
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Problem {
-    Problem::with_file(
-        file,
-        format!("cannot be read: {error}"),
-        "Check the file and its permissions",
-    )
+    let what = format!("cannot be read: {error}");
+    Problem::with_file(file, what, "Check the file and its permissions")
 }
 
 /// A value and the document it came from; none when there was no file.
@@ -109,6 +93,14 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// What was read, if nothing was wrong.
+    pub(crate) fn sound<T>(self, read: T) -> Result<T, Problems> {
+        match self.problems.is_empty() {
+            true => Ok(read),
+            false => Err(Problems(self.problems)),
+        }
+    }
+
     /// Reads the machine config.
     pub(crate) fn machine<T: DeserializeOwned + Default>(
         &mut self,
@@ -116,10 +108,7 @@ impl<'a> Reading<'a> {
         text: Option<&str>,
     ) -> Read<T> {
         let source = Source::Environment(self.env);
-        self.read(SchemaName::Machine, source, file, text, || Measure {
-            schema: schema(SchemaName::Machine),
-            machine: None,
-        })
+        self.read(SchemaName::Machine, source, file, text)
     }
 
     /// Reads a file of the repo, in which the machine's keys are forbidden.
@@ -129,10 +118,7 @@ impl<'a> Reading<'a> {
         file: &Path,
         text: Option<&str>,
     ) -> Read<T> {
-        self.read(name, Source::Nowhere, file, text, || Measure {
-            schema: schema(name),
-            machine: Some(schema(SchemaName::Machine)),
-        })
+        self.read(name, Source::Nowhere, file, text)
     }
 
     /// A schema takes a millisecond to make, so one is asked for only when there is
@@ -143,7 +129,6 @@ impl<'a> Reading<'a> {
         source: Source<'_>,
         file: &Path,
         text: Option<&str>,
-        measure: impl FnOnce() -> Measure<'static>,
     ) -> Read<T> {
         let parsed = text.map(|text| Document::parse(file, text)).transpose();
         let written = parsed.unwrap_or_else(|problem| {
@@ -160,7 +145,11 @@ impl<'a> Reading<'a> {
         let mut problems = Vec::new();
         self.notices.extend(removed::take_out(&mut document, name));
         variables::fill(&mut document.root, source, file, &mut problems);
-        problems.extend(check(&document, &measure()));
+        let measure = Measure {
+            schema: schema(name),
+            machine: (name != SchemaName::Machine).then(|| schema(SchemaName::Machine)),
+        };
+        problems.extend(check(&document, &measure));
         problems.sort_by_key(|problem| problem.line);
         if problems.is_empty() {
             let mut json = document.root.to_json();
@@ -169,11 +158,10 @@ impl<'a> Reading<'a> {
             }
             match serde_json::from_value(json) {
                 Ok(value) => read.value = value,
-                Err(_) => problems.push(Problem::with_file(
-                    file,
-                    "does not fit its schema",
-                    "Please report this; a property test should have found it",
-                )),
+                Err(_) => {
+                    let remedy = "Please report this; a property test should have found it";
+                    problems.push(Problem::with_file(file, "does not fit its schema", remedy));
+                }
             }
         }
         self.problems.extend(problems);

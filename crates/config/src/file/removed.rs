@@ -43,13 +43,9 @@ pub(crate) fn take_out(document: &mut Document, name: SchemaName) -> Vec<Problem
     let mut notices = Vec::new();
     for (_, key, why) in REMOVED.iter().filter(|(file, ..)| *file == name) {
         if let Some(line) = take(&mut document.root, key) {
-            notices.push(Problem {
-                file: document.file.clone(),
-                line: Some(line),
-                key: (*key).to_owned(),
-                what: format!("this key does nothing: {why}"),
-                remedy: "Take it out of the file".to_owned(),
-            });
+            let what = format!("this key does nothing: {why}");
+            let problem = Problem::with_file(&document.file, what, "Take it out of the file");
+            notices.push(problem.at(line, *key));
         }
     }
     notices

@@ -47,18 +47,11 @@ fn fill_below(
             let missing = !unset.is_empty();
             problems.extend(unset.into_iter().map(|name| {
                 let (what, remedy) = trouble(&name, env);
-                Problem {
-                    file: file.to_owned(),
-                    line: Some(line),
-                    key: path.to_string(),
-                    what,
-                    remedy,
-                }
+                Problem::with_file(file, what, remedy).at(line, path.as_str())
             }));
-            node.kind = if missing {
-                Kind::Unset
-            } else {
-                Kind::Text(filled)
+            node.kind = match missing {
+                true => Kind::Unset,
+                false => Kind::Text(filled),
             };
         }
         Kind::List(items) => {
@@ -107,16 +100,13 @@ fn expand(text: &str, env: Environment<'_>) -> (String, Vec<String>) {
         };
         rest = after;
         if let Some(before) = before.strip_suffix('$') {
-            filled.push_str(before);
-            filled.push_str("${");
-            filled.push_str(name);
-            filled.push('}');
-        } else if let Some(value) = env(name) {
-            filled.push_str(before);
-            filled.push_str(&value);
-        } else {
-            filled.push_str(before);
-            unset.push(name.to_owned());
+            filled.push_str(&format!("{before}${{{name}}}"));
+            continue;
+        }
+        filled.push_str(before);
+        match env(name) {
+            Some(value) => filled.push_str(&value),
+            None => unset.push(name.to_owned()),
         }
     }
     filled.push_str(rest);
@@ -124,11 +114,8 @@ fn expand(text: &str, env: Environment<'_>) -> (String, Vec<String>) {
 }
 
 fn is_name(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
-        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    !text.is_empty() && text.bytes().all(fits) && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -68,13 +68,12 @@ pub(crate) fn problems(document: &Document) -> Vec<Problem> {
     let missing = needed
         .iter()
         .filter(|(key, _)| search.value.get(key).is_none());
-    missing
-        .map(|(key, what)| Problem {
-            file: document.file.clone(),
-            line: Some(line),
-            key: format!("search.{key}"),
-            what: format!("`{engine}` needs it"),
-            remedy: format!("Add \"{key}\": {what}"),
-        })
-        .collect()
+    let problem = |(key, what): &(&str, &str)| {
+        let (needs, add) = (
+            format!("`{engine}` needs it"),
+            format!("Add \"{key}\": {what}"),
+        );
+        Problem::with_file(&document.file, needs, add).at(line, format!("search.{key}"))
+    };
+    missing.map(problem).collect()
 }

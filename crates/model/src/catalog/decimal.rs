@@ -25,22 +25,17 @@ pub(crate) fn scaled(text: &str, places: u32) -> Option<i64> {
 
 /// An amount of dollars that is a number or a text.
 pub(crate) fn dollars(value: &Value) -> Option<Usd> {
-    text_of(value)
-        .and_then(|text| scaled(&text, 9))
-        .map(Usd::from_nanos)
+    scaled(&text_of(value)?, 9).map(Usd::from_nanos)
 }
 
 /// Dollars per token, as nanodollars per million tokens.
 pub(crate) fn per_million(value: &Value) -> Option<Usd> {
-    text_of(value)
-        .and_then(|text| scaled(&text, 15))
-        .map(Usd::from_nanos)
+    scaled(&text_of(value)?, 15).map(Usd::from_nanos)
 }
 
 /// A count that may be a number, a text or null.
 pub(crate) fn count(value: Option<&Value>) -> Option<u64> {
-    let text = text_of(value?)?;
-    scaled(&text, 0).and_then(|number| u64::try_from(number).ok())
+    u64::try_from(scaled(&text_of(value?)?, 0)?).ok()
 }
 
 fn text_of(value: &Value) -> Option<String> {

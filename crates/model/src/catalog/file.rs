@@ -96,14 +96,10 @@ impl ModelClient {
     ) -> Result<Catalog, ModelError> {
         let endpoint = self.config().endpoint.base_url.to_string();
         let file = path.to_owned();
-        let kept = spawn_blocking(move || Catalog::load(&file))
-            .await
-            .ok()
-            .flatten();
-        let kept = kept.filter(|kept| kept.endpoint == endpoint);
-        if let Some(kept) = kept
-            .as_ref()
-            .filter(|kept| kept.is_fresh(&endpoint, now, age))
+        let kept = spawn_blocking(move || Catalog::load(&file)).await;
+        let kept = kept.ok().flatten().filter(|kept| kept.endpoint == endpoint);
+        if let Some(kept) = &kept
+            && kept.is_fresh(&endpoint, now, age)
         {
             self.learn(&kept.models);
             return Ok(kept.clone());

@@ -46,22 +46,18 @@ impl ListPrice {
     /// The highest of its prices: what a reservation must assume.
     #[must_use]
     pub fn highest(&self) -> Price {
-        self.longer
-            .iter()
-            .fold(self.base, |high, (_, price)| Price {
-                input: high.input.max(price.input),
-                cached_input: high.cached_input.max(price.cached_input),
-                cache_write: high.cache_write.max(price.cache_write),
-                output: high.output.max(price.output),
-            })
+        let longer = self.longer.iter();
+        longer.fold(self.base, |high, (_, price)| Price {
+            input: high.input.max(price.input),
+            cached_input: high.cached_input.max(price.cached_input),
+            cache_write: high.cache_write.max(price.cache_write),
+            output: high.output.max(price.output),
+        })
     }
 
     fn at(&self, input: u64) -> &Price {
-        self.longer
-            .iter()
-            .rev()
-            .find(|(from, _)| input >= *from)
-            .map_or(&self.base, |(_, price)| price)
+        let reached = self.longer.iter().rev().find(|(from, _)| input >= *from);
+        reached.map_or(&self.base, |(_, price)| price)
     }
 }
 
@@ -96,8 +92,8 @@ impl PriceBook {
     /// The price of a model, when it is known.
     #[must_use]
     pub fn get(&self, model: &str) -> Option<&ListPrice> {
-        self.fixed
-            .get(model)
+        let fixed = self.fixed.get(model);
+        fixed
             .or_else(|| self.listed.get(model))
             .or(self.rest.as_ref())
     }

@@ -104,24 +104,16 @@ struct Listener<'a> {
 impl Listener<'_> {
     async fn listen(&mut self) -> Result<(), ModelError> {
         let call = self.call;
-        let send = call
-            .http
-            .post(call.url.clone())
-            .header(CONTENT_TYPE, "application/json")
-            .body(call.body.clone())
-            .send();
+        let request = call.http.post(call.url.clone()).body(call.body.clone());
+        let send = request.header(CONTENT_TYPE, "application/json").send();
         let first_byte = call.config.first_byte;
         let response = self.wait(send, first_byte, "for an answer").await?;
         let mut response = response.map_err(|error| self.lost(error))?;
         let status = response.status();
         if !status.is_success() {
             let refusal = self.refusal(&mut response).await?;
-            let endpoint = &call.config.endpoint;
-            return Err(undelivered::refused(
-                &call.request.model,
-                endpoint,
-                &refusal,
-            ));
+            let (model, endpoint) = (&call.request.model, &call.config.endpoint);
+            return Err(undelivered::refused(model, endpoint, &refusal));
         }
         let kind = response.headers().get(CONTENT_TYPE);
         let streams = kind
@@ -148,9 +140,8 @@ impl Listener<'_> {
         if self.gather.ended() {
             return Ok(());
         }
-        Err(self
-            .call
-            .trouble(ErrorClass::Timeout, "the stream ended in the middle"))
+        let detail = "the stream ended in the middle";
+        Err(self.call.trouble(ErrorClass::Timeout, detail))
     }
 
     fn event(&mut self, data: &str) -> Result<(), ModelError> {
@@ -205,9 +196,8 @@ impl Listener<'_> {
         let chunk = chunk.map_err(|error| self.lost(error))?;
         self.received += chunk.as_ref().map_or(0, |bytes| bytes.len() as u64);
         if self.received > LARGEST_ANSWER {
-            return Err(self
-                .call
-                .trouble(ErrorClass::Malformed, "the answer is longer than 32 MiB"));
+            let detail = "the answer is longer than 32 MiB";
+            return Err(self.call.trouble(ErrorClass::Malformed, detail));
         }
         Ok(chunk)
     }

@@ -21,17 +21,11 @@ pub enum EndpointKind {
     Generic,
 }
 
-impl EndpointKind {
-    /// The word in configuration files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            EndpointKind::Openrouter => "openrouter",
-            EndpointKind::Openai => "openai",
-            EndpointKind::Generic => "generic",
-        }
-    }
-}
+butler_protocol::words! { EndpointKind {
+    Openrouter = "openrouter",
+    Openai = "openai",
+    Generic = "generic",
+}}
 
 impl fmt::Display for EndpointKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,12 +37,10 @@ impl FromStr for EndpointKind {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        [Self::Openrouter, Self::Openai, Self::Generic]
-            .into_iter()
-            .find(|kind| kind.as_str() == word)
-            .ok_or_else(|| {
-                format!("unknown endpoint kind `{word}`: use openrouter, openai or generic")
-            })
+        let mut all = [Self::Openrouter, Self::Openai, Self::Generic].into_iter();
+        all.find(|kind| kind.as_str() == word).ok_or_else(|| {
+            format!("unknown endpoint kind `{word}`: use openrouter, openai or generic")
+        })
     }
 }
 
@@ -146,9 +138,9 @@ impl Endpoint {
             "http" => "its key would travel unencrypted; use https, or allow plain http for it",
             _ => "its address must begin with http:// or https://",
         };
+        let host = self.host();
         Err(ModelError::Setup(format!(
-            "model endpoint {}: {problem}",
-            self.host()
+            "model endpoint {host}: {problem}"
         )))
     }
 }

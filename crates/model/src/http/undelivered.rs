@@ -21,31 +21,21 @@ pub(crate) fn lost(model: &str, endpoint: &Endpoint, error: reqwest::Error) -> M
     }
     // What lies around the last cause is about our own layers.
     let why = causes.pop().unwrap_or_default();
-    ModelError::Unreachable(Trouble::new(
-        model,
-        format!(
-            "{}: {why}; is the server running and reachable, and is {} right?",
-            endpoint.address(),
-            endpoint.address_from
-        ),
-    ))
+    let (address, from) = (endpoint.address(), &endpoint.address_from);
+    let detail =
+        format!("{address}: {why}; is the server running and reachable, and is {from} right?");
+    ModelError::Unreachable(Trouble::new(model, detail))
 }
 
 /// An answer that is an error.
 pub(crate) fn refused(model: &str, endpoint: &Endpoint, refusal: &Refusal) -> ModelError {
+    let mut headers = endpoint.headers.iter();
     let brought_one = endpoint.key.is_some()
-        || endpoint
-            .headers
-            .iter()
-            .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        || headers.any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     match classify(model, refusal) {
         ModelError::Auth(mut trouble) if !brought_one => {
-            trouble.detail = format!(
-                "{} wants one ({}); {} gives it",
-                endpoint.address(),
-                trouble.detail,
-                endpoint.key_from
-            );
+            let (address, from) = (endpoint.address(), &endpoint.key_from);
+            trouble.detail = format!("{address} wants one ({}); {from} gives it", trouble.detail);
             ModelError::NoKey(trouble)
         }
         error => error,

@@ -149,15 +149,9 @@ impl Gather {
     fn call(&mut self, call: &Value, whole: bool) {
         let index = call.get("index").and_then(Value::as_i64);
         let id = call.get("id").and_then(Value::as_str).unwrap_or_default();
-        let named = call
-            .pointer("/function/name")
-            .and_then(Value::as_str)
-            .is_some_and(|name| !name.is_empty());
-        let place = if whole {
-            None
-        } else {
-            self.place(index, id, named)
-        };
+        let name = call.pointer("/function/name").and_then(Value::as_str);
+        let named = name.is_some_and(|name| !name.is_empty());
+        let place = self.place(index, id, named).filter(|_| !whole);
         let place = place.unwrap_or_else(|| {
             self.pieces.push(Piece {
                 index,
@@ -215,13 +209,11 @@ impl Gather {
         let calls = self.pieces.iter();
         let calls: usize = calls.map(|piece| piece.call.arguments.len()).sum();
         let thoughts = self.reply.reasoning.values();
-        let thoughts: usize = thoughts
-            .map(|value| {
-                value
-                    .as_str()
-                    .map_or_else(|| value.to_string().len(), str::len)
-            })
-            .sum();
+        let length = |value: &Value| match value {
+            Value::String(text) => text.len(),
+            other => other.to_string().len(),
+        };
+        let thoughts: usize = thoughts.map(length).sum();
         (self.reply.text.len() + calls + thoughts) as u64
     }
 

@@ -64,8 +64,7 @@ fn wrapped(text: &str, tools: &[&str]) -> Option<(String, Vec<RawCall>)> {
                 }
                 _ => calls.push(object_call(&value, tools)?),
             }
-            let after = after.trim_start();
-            after.strip_prefix(close).unwrap_or(after)
+            past(after, close)
         };
     }
     (rest.trim().is_empty() && !calls.is_empty())
@@ -87,11 +86,13 @@ fn kimi_section<'a>(
         });
         rest = after.trim_start().strip_prefix("<|tool_call_end|>")?;
     }
-    let rest = rest.trim_start();
-    Some(
-        rest.strip_prefix("<|tool_calls_section_end|>")
-            .unwrap_or(rest),
-    )
+    Some(past(rest, "<|tool_calls_section_end|>"))
+}
+
+/// What follows this markup, if it stands there.
+fn past<'a>(text: &'a str, markup: &str) -> &'a str {
+    let text = text.trim_start();
+    text.strip_prefix(markup).unwrap_or(text)
 }
 
 /// `<function=Read><parameter=path>a</parameter></function>`, or an object inside.
@@ -110,15 +111,7 @@ fn tagged(text: &str, tools: &[&str]) -> Option<(String, Vec<RawCall>)> {
             name: names::canonical(name, tools)?.to_owned(),
             arguments: tagged_arguments(body)?.to_string(),
         });
-        rest = after.trim_start();
-        rest = rest
-            .strip_prefix("</tool_call>")
-            .unwrap_or(rest)
-            .trim_start();
-        rest = rest
-            .strip_prefix("<tool_call>")
-            .unwrap_or(rest)
-            .trim_start();
+        rest = past(past(after, "</tool_call>"), "<tool_call>").trim_start();
     }
     (rest.is_empty() && !calls.is_empty()).then(|| (before.trim_end().to_owned(), calls))
 }
@@ -149,16 +142,12 @@ fn tagged_arguments(body: &str) -> Option<Value> {
 
 /// `{"name": …, "arguments": {…}}` with the usual other spellings.
 fn object_call(value: &Value, tools: &[&str]) -> Option<RawCall> {
-    let value = value
-        .get("function")
-        .filter(|f| f.is_object())
-        .unwrap_or(value);
-    let name = ["name", "tool", "tool_name"]
-        .iter()
-        .find_map(|key| value.get(*key)?.as_str())?;
-    let arguments = ["arguments", "parameters", "input", "args"]
-        .iter()
-        .find_map(|key| value.get(*key))?;
+    let inner = value.get("function").filter(|f| f.is_object());
+    let value = inner.unwrap_or(value);
+    let mut names = ["name", "tool", "tool_name"].iter();
+    let name = names.find_map(|key| value.get(*key)?.as_str())?;
+    let mut keys = ["arguments", "parameters", "input", "args"].iter();
+    let arguments = keys.find_map(|key| value.get(*key))?;
     let arguments = match arguments {
         Value::String(text) => text.clone(),
         Value::Object(_) => arguments.to_string(),

@@ -47,15 +47,10 @@ pub fn body(request: &ModelRequest, kind: EndpointKind) -> Value {
 /// The fields before tools and messages.
 pub(super) fn head(request: &ModelRequest, kind: EndpointKind) -> Map<String, Value> {
     let mut fields = Map::new();
-    fields.insert("model".into(), json!(request.model));
-    options(&mut fields, request, kind);
-    fields
-}
-
-fn options(fields: &mut Map<String, Value>, request: &ModelRequest, kind: EndpointKind) {
     let mut put = |key: &str, value: Value| {
         fields.insert(key.to_owned(), value);
     };
+    put("model", json!(request.model));
     put("stream", json!(request.stream));
     if request.stream {
         // OpenRouter ignores it; without it llama.cpp, vLLM and OpenAI send no usage.
@@ -67,7 +62,7 @@ fn options(fields: &mut Map<String, Value>, request: &ModelRequest, kind: Endpoi
         EndpointKind::Openrouter | EndpointKind::Generic => put("max_tokens", json!(limit)),
     }
     if kind == EndpointKind::Generic {
-        return;
+        return fields;
     }
     if let Some(user) = &request.user {
         put("user", json!(user));
@@ -77,27 +72,24 @@ fn options(fields: &mut Map<String, Value>, request: &ModelRequest, kind: Endpoi
             put("prompt_cache_key", json!(session));
         }
         if let Some(effort) = request.effort {
-            put("reasoning_effort", json!(effort.as_str()));
+            put("reasoning_effort", json!(effort));
         }
-        return;
+        return fields;
     }
     if let Some(session) = &request.session {
-        put(
-            "session_id",
-            json!(session.chars().take(256).collect::<String>()),
-        );
+        let session: String = session.chars().take(256).collect();
+        put("session_id", json!(session));
     }
     if let Some(effort) = request.effort {
-        put("reasoning", json!({"effort": effort.as_str()}));
+        put("reasoning", json!({"effort": effort}));
     }
     if let Some(routing) = &request.routing {
         put("provider", routing.clone());
     }
     // On by default for small windows, where the middle of the prompt is cut without a word.
-    put(
-        "plugins",
-        json!([{"id": "context-compression", "enabled": false}]),
-    );
+    let compression = json!([{"id": "context-compression", "enabled": false}]);
+    put("plugins", compression);
+    fields
 }
 
 pub(super) fn tool(spec: &ToolSpec) -> Value {
@@ -126,10 +118,9 @@ fn wire_name(name: &str) -> String {
 }
 
 fn call(call: &ToolCall) -> Value {
-    let arguments = if call.arguments.is_object() {
-        call.arguments.to_string()
-    } else {
-        "{}".to_owned()
+    let arguments = match &call.arguments {
+        object @ Value::Object(_) => object.to_string(),
+        _ => "{}".to_owned(),
     };
     json!({
         "id": call.id,

@@ -43,26 +43,18 @@ impl Chat {
     /// # Errors
     /// [`ChatError`] naming the field or message.
     pub fn read(body: &Value) -> Result<Self, ChatError> {
-        let model = body
-            .get("model")
-            .and_then(Value::as_str)
-            .ok_or(ChatError::Field("model"))?;
-        let messages = body
-            .get("messages")
-            .and_then(Value::as_array)
-            .ok_or(ChatError::Field("messages"))?
-            .iter()
-            .enumerate()
-            .map(|(place, message)| {
-                read_message(message).map_err(|problem| ChatError::Message { place, problem })
-            })
-            .collect::<Result<_, _>>()?;
+        let model = body["model"].as_str().ok_or(ChatError::Field("model"))?;
+        let messages = body["messages"].as_array();
+        let messages = messages.ok_or(ChatError::Field("messages"))?.iter();
+        let messages = messages.enumerate().map(|(place, message)| {
+            read_message(message).map_err(|problem| ChatError::Message { place, problem })
+        });
         let tools = body.get("tools").and_then(Value::as_array);
         let number = |key: &str| body.get(key).and_then(Value::as_u64);
         let flag = |pointer: &str| body.pointer(pointer) == Some(&Value::Bool(true));
         Ok(Self {
             model: model.to_owned(),
-            messages,
+            messages: messages.collect::<Result<_, _>>()?,
             tools: tools.into_iter().flatten().filter_map(read_tool).collect(),
             stream: flag("/stream"),
             include_usage: flag("/stream_options/include_usage"),

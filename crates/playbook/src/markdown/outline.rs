@@ -181,6 +181,11 @@ pub(crate) fn insert_block(text: &str, at: usize, block: &str) -> String {
     splice(text, at..at, &put)
 }
 
+/// A text on one line, its blanks evened out.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

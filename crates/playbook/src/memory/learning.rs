@@ -11,7 +11,7 @@
 
 use butler_protocol::Confidence;
 
-use crate::{Problem, markdown::outline::lines};
+use crate::{Problem, markdown::outline::lines, one_line};
 
 /// Something the team learned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,10 +57,8 @@ impl Learning {
         let mut values: [Option<String>; 5] = [const { None }; 5];
         let mut last: Option<usize> = None;
         let mut rows = lines(block).into_iter();
-        let title = rows
-            .next()
-            .and_then(|line| line.heading())
-            .map_or("", |(_, title)| title);
+        let heading = rows.next().and_then(|line| line.heading());
+        let title = heading.map_or("", |(_, title)| title);
         for row in rows {
             if row.text().starts_with(super::ID) {
                 last = None;
@@ -86,9 +84,8 @@ impl Learning {
         let [when, rule, example, confidence, source] = values.map(Option::unwrap_or_default);
         let known = confidence_of(&confidence);
         if known.is_none() && !confidence.is_empty() {
-            report(format!(
-                "learning \"{title}\": confidence \"{confidence}\" is not high, medium or low"
-            ));
+            let wrong = format!("confidence \"{confidence}\" is not high, medium or low");
+            report(format!("learning \"{title}\": {wrong}"));
         }
         let learning = Self {
             title: title.to_owned(),
@@ -115,10 +112,6 @@ fn field(line: &str) -> Option<(usize, &str)> {
 /// A title as it stands behind `### `.
 pub(crate) fn clean_title(title: &str) -> String {
     one_line(title).trim_matches(['#', ' ']).to_owned()
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 pub(crate) const fn word(confidence: Confidence) -> &'static str {

@@ -17,7 +17,10 @@ use std::collections::BTreeSet;
 use similar::{ChangeTag, TextDiff};
 
 use super::prune::is_path;
-use crate::markdown::outline::{insert_block, line_end, lines, section, splice};
+use crate::{
+    markdown::outline::{insert_block, line_end, lines, section, splice},
+    one_line,
+};
 
 const HEADING: &str = "Project Map";
 const FACTS: &str = "Good to know:";
@@ -56,11 +59,9 @@ impl ProjectMap {
         }
         let empty = |line: &String| line.is_empty();
         map.own.dedup_by(|one, other| empty(one) && empty(other));
-        while map.own.first().is_some_and(empty) {
+        map.own.pop_if(|last| empty(last));
+        if map.own.first().is_some_and(empty) {
             map.own.remove(0);
-        }
-        while map.own.last().is_some_and(empty) {
-            map.own.pop();
         }
         map
     }
@@ -72,19 +73,14 @@ impl ProjectMap {
         if !self.own.is_empty() {
             parts.push(self.own.join("\n"));
         }
-        let list = |items: Vec<String>| items.join("\n");
         if !self.places.is_empty() {
-            let places = self.places.iter();
-            parts.push(list(
-                places
-                    .map(|(path, what)| format!("- `{path}`: {what}"))
-                    .collect(),
-            ));
+            let line = |(path, what): &(String, String)| format!("- `{path}`: {what}");
+            let lines: Vec<String> = self.places.iter().map(line).collect();
+            parts.push(lines.join("\n"));
         }
         if !self.facts.is_empty() {
             parts.push(FACTS.to_owned());
-            let facts = self.facts.iter();
-            parts.push(list(facts.map(|fact| format!("- {fact}")).collect()));
+            parts.push(format!("- {}", self.facts.join("\n- ")));
         }
         parts.join("\n\n")
     }
@@ -104,8 +100,8 @@ impl ProjectMap {
             }
         }
         self.places.sort();
-        let facts: Vec<String> = facts.iter().map(|fact| one_line(fact)).collect();
-        let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
+        let facts = facts.iter().map(|fact| one_line(fact));
+        let facts: Vec<String> = facts.filter(|fact| !fact.is_empty()).collect();
         if !facts.is_empty() {
             self.facts = facts;
         }
@@ -192,10 +188,6 @@ fn symbol(word: &str) -> Option<String> {
         called.len() < word.len() || word.contains("::") || inner(last) || humps.next().is_some();
     let letter = last.starts_with(|c: char| c.is_alphabetic() || c == '_');
     (whole && looks && letter).then(|| last.to_owned())
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The body of a file's map; empty where there is none.

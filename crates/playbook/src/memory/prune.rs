@@ -40,22 +40,21 @@ pub struct Pruning {
 #[must_use]
 pub fn learnings_in(prompt: &str) -> Vec<(String, String)> {
     let all = sections(prompt);
-    let lists: Vec<_> = all
-        .iter()
-        .filter(|section| section.level == 2 && section.title == "Learnings")
-        .collect();
-    all.iter()
-        .filter(|section| section.level == 3)
-        .filter(|section| {
-            let start = section.range.start;
-            let given = prompt[section.body.clone()].contains("**Rule:**");
-            given && lists.iter().any(|list| list.body.contains(&start))
-        })
-        .map(|section| {
-            let id = id_in(&prompt[section.range.clone()], section.title);
-            (id, section.title.to_owned())
-        })
-        .collect()
+    let listed = |start: usize| {
+        let mut lists = all
+            .iter()
+            .filter(|one| one.level == 2 && one.title == "Learnings");
+        lists.any(|list| list.body.contains(&start))
+    };
+    let given = all.iter().filter(|section| {
+        let whole = prompt[section.body.clone()].contains("**Rule:**");
+        section.level == 3 && whole && listed(section.range.start)
+    });
+    let named = given.map(|section| {
+        let id = id_in(&prompt[section.range.clone()], section.title);
+        (id, section.title.to_owned())
+    });
+    named.collect()
 }
 
 /// What one thread says about the learnings it was given.
@@ -117,43 +116,28 @@ impl Memory {
                 fate,
             })
         };
-        if let Some(newer) = self
-            .live()
-            .find(|other| replaces(&other.learning, learning))
-        {
-            let what = format!(
-                "\"{}\" is newer, about the same case, and says something else",
-                newer.learning.title
-            );
+        let mut others = self.live().map(|other| &other.learning);
+        if let Some(newer) = others.find(|other| replaces(other, learning)) {
+            let title = &newer.title;
+            let what =
+                format!("\"{title}\" is newer, about the same case, and says something else");
             return found(Fate::Remove, what);
         }
         let global = evidence.global.into_iter().flat_map(Memory::live);
-        if let Some(same) = global
-            .map(|other| &other.learning)
-            .find(|other| says_same(other, learning))
-        {
-            return found(
-                Fate::Remove,
-                format!("global.md says it to everybody: \"{}\"", same.title),
-            );
+        let mut global = global.map(|other| &other.learning);
+        if let Some(same) = global.find(|other| says_same(other, learning)) {
+            let what = format!("global.md says it to everybody: \"{}\"", same.title);
+            return found(Fate::Remove, what);
         }
         let named = paths(learning);
         if !named.is_empty() && !named.iter().any(|path| (evidence.exists)(path)) {
-            let list: Vec<_> = named.into_iter().collect();
-            return found(
-                Fate::Archive,
-                format!("it is about {}, which is gone", list.join(", ")),
-            );
+            let list = named.into_iter().collect::<Vec<_>>().join(", ");
+            return found(Fate::Archive, format!("it is about {list}, which is gone"));
         }
-        if let Some(worth) = evidence
-            .tried
-            .get(&entry.id)
-            .filter(|worth| worth.is_useless())
-        {
-            let what = format!(
-                "half of the threads did without it and did not miss it; {}",
-                worth.in_words()
-            );
+        let tried = evidence.tried.get(&entry.id);
+        if let Some(worth) = tried.filter(|worth| worth.is_useless()) {
+            let worth = worth.in_words();
+            let what = format!("half of the threads did without it and did not miss it; {worth}");
             return found(Fate::Archive, what);
         }
         let idle = evidence.idle.get(&learning.title).copied().unwrap_or(0);
@@ -169,10 +153,8 @@ impl Memory {
 /// else. Of two of one date neither is the newer.
 fn replaces(newer: &Learning, older: &Learning) -> bool {
     let date = |learning: &Learning| {
-        let words = learning.source.split([',', ' ']);
-        words
-            .rev()
-            .find_map(|word| word.parse::<jiff::civil::Date>().ok())
+        let mut words = learning.source.rsplit([',', ' ']);
+        words.find_map(|word| word.parse::<jiff::civil::Date>().ok())
     };
     let same_case = !newer.when.is_empty() && plain(&newer.when) == plain(&older.when);
     same_case && plain(&newer.rule) != plain(&older.rule) && date(newer) > date(older)
@@ -202,9 +184,8 @@ fn paths(learning: &Learning) -> BTreeSet<String> {
 
 /// `a/b.rs`, `src/`, `notes.sh`; not `and/or`, `e.g`, `1.2` or an address.
 pub(crate) fn is_path(word: &str) -> bool {
-    let plain = word
-        .chars()
-        .all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    let plain = word.chars().all(fits);
     let name = word
         .trim_end_matches('/')
         .rsplit('/')

@@ -86,31 +86,23 @@ impl Worth {
     #[must_use]
     pub fn in_words(&self) -> String {
         let Some(trouble) = self.trouble else {
-            return format!(
-                "too few threads to tell ({} with it, {} without)",
-                self.with, self.without
-            );
+            let Self { with, without, .. } = self;
+            return format!("too few threads to tell ({with} with it, {without} without)");
         };
         let word = |value: f64| match value {
             _ if value.abs() < 0.05 => "the same".to_owned(),
             _ if value < 0.0 => format!("{:.1} less", -value),
             _ => format!("{value:.1} more"),
         };
-        let range = format!(
-            "between {} and {}",
-            word(trouble.mean - trouble.margin),
-            word(trouble.mean + trouble.margin)
-        );
-        let sure = if trouble.is_clear() {
-            ""
-        } else {
-            "; it may be chance"
+        let (mean, with, without) = (word(trouble.mean), self.with, self.without);
+        let (low, high) = (trouble.mean - trouble.margin, trouble.mean + trouble.margin);
+        let range = format!("between {} and {}", word(low), word(high));
+        let sure = match trouble.is_clear() {
+            true => "",
+            false => "; it may be chance",
         };
         format!(
-            "trouble per thread: {} with it, {range}{sure} ({} threads with it, {} without)",
-            word(trouble.mean),
-            self.with,
-            self.without
+            "trouble per thread: {mean} with it, {range}{sure} ({with} threads with it, {without} without)"
         )
     }
 }
@@ -133,11 +125,8 @@ fn variance(values: &[f64]) -> f64 {
 /// errs on the careful side.
 fn quantile(freedom: usize) -> f64 {
     const TABLE: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
-    let at = freedom.saturating_sub(1);
-    TABLE
-        .get(at)
-        .copied()
-        .unwrap_or(if freedom < 30 { 2.2 } else { 2.0 })
+    let exact = TABLE.get(freedom.saturating_sub(1)).copied();
+    exact.unwrap_or(if freedom < 30 { 2.2 } else { 2.0 })
 }
 
 #[cfg(test)]

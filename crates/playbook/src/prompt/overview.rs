@@ -45,10 +45,8 @@ impl Overview<'_> {
             Some(branch) => format!("repository, default branch `{}`", plain(branch)),
             None => "folder".to_owned(),
         };
-        let mut lines = vec![format!(
-            "This {place}, on {}, {}:",
-            self.platform, self.date
-        )];
+        let (platform, date) = (self.platform, self.date);
+        let mut lines = vec![format!("This {place}, on {platform}, {date}:")];
         let named =
             |title: &str, list: String| (!list.is_empty()).then(|| format!("- {title}: {list}"));
         lines.extend(named("top level", self.layout.top()));
@@ -70,11 +68,10 @@ impl Overview<'_> {
             ([], []) => return "- preparation: none is configured".to_owned(),
             ([], waits) => {
                 let waits = plain(&waits.join("; "));
-                return format!(
-                    "- not prepared, because nobody on this machine agreed to it: {waits}"
-                );
+                let why = "because nobody on this machine agreed to it";
+                return format!("- not prepared, {why}: {waits}");
             }
-            (commands, _) => listed(commands.iter().map(String::as_str)),
+            (commands, _) => listed(commands.iter().map(|command| code(command))),
         };
         format!("- prepared by the runtime before your first command: {prepared}")
     }
@@ -84,21 +81,14 @@ impl Overview<'_> {
             return "- checks: none are configured".to_owned();
         }
         let all = self.checks.iter();
-        let mut all: Vec<String> = all
-            .map(|(name, command)| format!("{} {}", plain(name), code(command)))
-            .collect();
-        let more = all.len().saturating_sub(COMMANDS);
-        all.truncate(COMMANDS);
-        if more > 0 {
-            all.push(format!("and {more} more"));
-        }
-        format!("- checks, all run by RunChecks: {}", all.join(", "))
+        let all = all.map(|(name, command)| format!("{} {}", plain(name), code(command)));
+        format!("- checks, all run by RunChecks: {}", listed(all))
     }
 }
 
-fn listed<'a>(commands: impl ExactSizeIterator<Item = &'a str>) -> String {
+fn listed(commands: impl ExactSizeIterator<Item = String>) -> String {
     let more = commands.len().saturating_sub(COMMANDS);
-    let mut all: Vec<String> = commands.take(COMMANDS).map(code).collect();
+    let mut all: Vec<String> = commands.take(COMMANDS).collect();
     if more > 0 {
         all.push(format!("and {more} more"));
     }
@@ -112,15 +102,10 @@ fn code(command: &str) -> String {
 
 /// One line of bounded length: these texts come from files.
 fn plain(text: &str) -> String {
-    let line: String = text
-        .chars()
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .collect();
-    let cut = line.floor_char_boundary(COMMAND_BYTES);
-    if cut < line.len() {
-        format!("{}…", &line[..cut])
-    } else {
-        line
+    let line = text.replace(char::is_control, " ");
+    match line.floor_char_boundary(COMMAND_BYTES) {
+        cut if cut < line.len() => format!("{}…", &line[..cut]),
+        _ => line,
     }
 }
 

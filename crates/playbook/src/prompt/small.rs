@@ -32,23 +32,17 @@ pub(crate) fn assemble(role: &str, global: &str, workflows: &str, rules: &str) -
     }
     for (title, text) in parts(global) {
         // Between what the role does and what it may look up.
-        let rank = if title == "Rules for everybody" {
-            7
-        } else {
-            21
+        let rank = match title {
+            "Rules for everybody" => 7,
+            _ => 21,
         };
         pieces.push(Piece { title, text, rank });
     }
-    pieces.push(Piece {
-        title: "Workflows",
-        text: workflows,
-        rank: 9,
-    });
-    pieces.push(Piece {
-        title: "the repository's rules",
-        text: rules,
-        rank: 22,
-    });
+    let rest = [
+        ("Workflows", workflows, 9),
+        ("the repository's rules", rules, 22),
+    ];
+    pieces.extend(rest.map(|(title, text, rank)| Piece { title, text, rank }));
     pieces.retain(|piece| !piece.text.trim().is_empty());
     fit(&pieces)
 }
@@ -74,12 +68,8 @@ fn fit(pieces: &[Piece<'_>]) -> String {
     let shortened = |(piece, taken): &(&Piece<'_>, &Option<&str>)| {
         taken.is_none_or(|taken| taken.len() < piece.text.trim().len())
     };
-    let missing: Vec<&str> = pieces
-        .iter()
-        .zip(&taken)
-        .filter(shortened)
-        .map(|(piece, _)| piece.title)
-        .collect();
+    let missing = pieces.iter().zip(&taken).filter(shortened);
+    let missing: Vec<&str> = missing.map(|(piece, _)| piece.title).collect();
     let mut parts: Vec<&str> = taken.into_iter().flatten().collect();
     let note = note(&missing);
     parts.extend(Some(note.as_str()).filter(|note| !note.is_empty()));
@@ -113,20 +103,12 @@ fn whole_lines(text: &str, room: usize) -> &str {
 /// What is before the first level-two heading, under no title, and its sections.
 fn parts(text: &str) -> Vec<(&str, &str)> {
     let sections = sections(text);
-    let second: Vec<_> = sections
-        .iter()
-        .filter(|section| section.level <= 2)
-        .collect();
-    let first = second.iter().find(|section| section.level == 2);
-    let intro = &text[..first.map_or(text.len(), |section| section.range.start)];
-    let mut parts = vec![("", intro)];
-    parts.extend(
-        second
-            .iter()
-            .filter(|section| section.level == 2)
-            .map(|section| (section.title, &text[section.range.clone()])),
-    );
-    parts
+    let second = || sections.iter().filter(|section| section.level == 2);
+    let intro = second()
+        .next()
+        .map_or(text.len(), |section| section.range.start);
+    let parts = second().map(|section| (section.title, &text[section.range.clone()]));
+    std::iter::once(("", &text[..intro])).chain(parts).collect()
 }
 
 #[cfg(test)]

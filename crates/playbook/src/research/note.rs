@@ -20,6 +20,7 @@ use jiff::civil::Date;
 use crate::{
     Problem,
     markdown::outline::{lines, sections},
+    one_line,
 };
 
 /// A longer title is a summary, and would be read by every role all day.
@@ -45,14 +46,10 @@ impl ResearchNote {
     /// The file as it is written.
     #[must_use]
     pub fn render(&self) -> String {
-        let date = self
-            .date
-            .map_or_else(String::new, |date| format!("{FOUND}{date}. "));
-        let mut out = format!(
-            "# {}\n\n{date}{WARNING}\n\n{}\n\n## {SOURCES}\n\n",
-            self.plain_title(),
-            self.text.trim()
-        );
+        let dated = |date| format!("{FOUND}{date}. ");
+        let date = self.date.map_or_else(String::new, dated);
+        let (title, text) = (self.plain_title(), self.text.trim());
+        let mut out = format!("# {title}\n\n{date}{WARNING}\n\n{text}\n\n## {SOURCES}\n\n");
         for source in &self.sources {
             out.push_str(&format!("- {}\n", one_line(source)));
         }
@@ -126,12 +123,8 @@ impl ResearchNote {
     #[must_use]
     pub fn plain_title(&self) -> String {
         let kept = |c: char| !c.is_control() && !"`*_[]<>#@|".contains(c);
-        let words: String = self
-            .title
-            .chars()
-            .map(|c| if c.is_whitespace() { ' ' } else { c })
-            .filter(|c| kept(*c))
-            .collect();
+        let words = self.title.replace(char::is_whitespace, " ");
+        let words = words.replace(|c| !kept(c), "");
         let short: String = one_line(&words).chars().take(TITLE_CHARS).collect();
         short.trim().to_owned()
     }
@@ -160,8 +153,4 @@ pub(crate) fn slug(topic: &str) -> String {
         "" => "note".to_owned(),
         slug => slug.to_owned(),
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -9,7 +9,8 @@ use butler_protocol::{RoadmapChange, RoadmapItem};
 use crate::{
     Item, Roadmap, Status,
     markdown::outline::{line_end, splice},
-    roadmap::edit::{RoadmapError, one_line},
+    one_line,
+    roadmap::edit::RoadmapError,
 };
 
 impl Roadmap {
@@ -32,10 +33,9 @@ impl Roadmap {
             problems.map(|problem| problem.what).collect()
         };
         wrong.extend(told(&roadmap).difference(&told(self)).cloned());
-        if wrong.is_empty() {
-            Ok(roadmap)
-        } else {
-            Err(wrong)
+        match wrong.is_empty() {
+            true => Ok(roadmap),
+            false => Err(wrong),
         }
     }
 
@@ -74,12 +74,10 @@ impl Roadmap {
                 title,
                 depends_on,
                 criteria,
-            } => self.reworded(
-                *item,
-                title.as_deref(),
-                depends_on.as_deref(),
-                criteria.as_deref(),
-            ),
+            } => {
+                let (title, needs) = (title.as_deref(), depends_on.as_deref());
+                self.reworded(*item, title, needs, criteria.as_deref())
+            }
             RoadmapChange::Move { item, before } => self.moved(*item, *before),
             RoadmapChange::Split { item, into } => self.split(*item, into),
             RoadmapChange::Status { item, status } => {
@@ -105,13 +103,8 @@ impl Roadmap {
             let lines = criteria
                 .iter()
                 .map(|one| format!("{end}  - {}", one_line(one)));
-            let lines: String = lines.collect();
-            roadmap = roadmap.with_field(
-                item,
-                item.criteria_value.clone(),
-                "Acceptance criteria",
-                &lines,
-            );
+            let (lines, value) = (lines.collect::<String>(), item.criteria_value.clone());
+            roadmap = roadmap.with_field(item, value, "Acceptance criteria", &lines);
         }
         if let Some(depends_on) = depends_on {
             let item = roadmap.known(number)?;
@@ -132,11 +125,7 @@ impl Roadmap {
                 let lines = all.iter().map(|one| one_line(one));
                 read.criteria == lines.collect::<Vec<_>>()
             });
-        if same {
-            Ok(roadmap)
-        } else {
-            Err(RoadmapError::Tangled)
-        }
+        same.then_some(roadmap).ok_or(RoadmapError::Tangled)
     }
 
     fn moved(&self, number: u32, before: Option<u32>) -> Result<Self, RoadmapError> {
@@ -152,11 +141,8 @@ impl Roadmap {
         let order = |roadmap: &Self| -> BTreeSet<u32> {
             roadmap.items().iter().map(|item| item.number).collect()
         };
-        if order(&changed) == order(self) && changed.items().len() == self.items().len() {
-            Ok(changed)
-        } else {
-            Err(RoadmapError::Tangled)
-        }
+        let whole = order(&changed) == order(self) && changed.items().len() == self.items().len();
+        whole.then_some(changed).ok_or(RoadmapError::Tangled)
     }
 
     fn split(&self, number: u32, into: &[RoadmapItem]) -> Result<Self, RoadmapError> {
@@ -169,12 +155,8 @@ impl Roadmap {
         }
         let needs =
             |piece: &RoadmapItem| once(&[old.depends_on.as_slice(), &piece.depends_on].concat());
-        let mut roadmap = self.reworded(
-            number,
-            Some(&first.title),
-            Some(&needs(first)),
-            Some(&first.criteria),
-        )?;
+        let (title, criteria) = (Some(first.title.as_str()), Some(first.criteria.as_slice()));
+        let mut roadmap = self.reworded(number, title, Some(&needs(first)), criteria)?;
         let follower = self.after(&old);
         let mut pieces = vec![number];
         for piece in rest {
@@ -183,11 +165,8 @@ impl Roadmap {
             roadmap = changed.moved(new, follower)?;
             pieces.push(new);
         }
-        for waiting in self
-            .items()
-            .iter()
-            .filter(|item| item.depends_on.contains(&number))
-        {
+        let waits = |item: &&Item| item.depends_on.contains(&number);
+        for waiting in self.items().iter().filter(waits) {
             let numbers = once(&[waiting.depends_on.as_slice(), &pieces].concat());
             roadmap = roadmap.reworded(waiting.number, None, Some(&numbers), None)?;
         }
@@ -196,10 +175,8 @@ impl Roadmap {
 
     /// The item that stands behind this one.
     fn after(&self, item: &Item) -> Option<u32> {
-        let mut later = self
-            .items()
-            .iter()
-            .skip_while(|one| one.number != item.number);
+        let items = self.items().iter();
+        let mut later = items.skip_while(|one| one.number != item.number);
         later.nth(1).map(|next| next.number)
     }
 
@@ -221,10 +198,9 @@ fn carried(text: &str, own: &Range<usize>, target: usize) -> String {
     let end = line_end(text);
     let mut block = text[own.clone()].to_owned();
     let mut rest = splice(text, own.clone(), "");
-    let mut at = if target > own.start {
-        target - own.len()
-    } else {
-        target
+    let mut at = match target > own.start {
+        true => target - own.len(),
+        false => target,
     };
     for (part, place) in [(&mut block, None), (&mut rest, Some(at))] {
         // What stands before a heading ends with an empty line.
@@ -237,11 +213,9 @@ fn carried(text: &str, own: &Range<usize>, target: usize) -> String {
             _ => 2,
         };
         part.insert_str(place, &end.repeat(lacks));
-        at = if place == at {
-            place + end.len() * lacks
-        } else {
-            at
-        };
+        if place == at {
+            at += end.len() * lacks;
+        }
     }
     splice(&rest, at..at, &block)
 }
@@ -249,11 +223,9 @@ fn carried(text: &str, own: &Range<usize>, target: usize) -> String {
 /// Each number once, in its order.
 fn once(numbers: &[u32]) -> Vec<u32> {
     let mut seen = BTreeSet::new();
+    let mut numbers = numbers.to_vec();
+    numbers.retain(|number| seen.insert(*number));
     numbers
-        .iter()
-        .copied()
-        .filter(|number| seen.insert(*number))
-        .collect()
 }
 
 /// The value of "Depends on".

@@ -2,7 +2,8 @@
 
 use crate::{
     Item, Roadmap, Status,
-    markdown::outline::{content_end, insert_block, line_end, sections, splice},
+    markdown::outline::{Section, content_end, insert_block, line_end, sections, splice},
+    one_line,
     roadmap::{change::listed, item},
 };
 
@@ -33,11 +34,8 @@ impl Roadmap {
         let value = one_line(&status.to_string());
         let changed = self.with_field(item, item.status_value.clone(), "Status", &value);
         let read = changed.item(number).map(|item| item.status.clone());
-        if read == Some(Status::read(&value)) {
-            Ok(changed)
-        } else {
-            Err(RoadmapError::Tangled)
-        }
+        let same = read == Some(Status::read(&value));
+        same.then_some(changed).ok_or(RoadmapError::Tangled)
     }
 
     /// The roadmap with an item's branch named.
@@ -74,11 +72,8 @@ impl Roadmap {
         let changed = self.with_field(item, item.status_value.clone(), "Status", &value);
         let changed = changed.set_branch(number, branch)?;
         let done = changed.item(number).map(|item| &item.status) == Some(&Status::Done);
-        if done && changed.items().len() == self.items().len() {
-            Ok(changed)
-        } else {
-            Err(RoadmapError::Tangled)
-        }
+        let whole = done && changed.items().len() == self.items().len();
+        whole.then_some(changed).ok_or(RoadmapError::Tangled)
     }
 
     /// The roadmap with one more item after the others, and its number.
@@ -91,13 +86,9 @@ impl Roadmap {
         depends_on: &[u32],
         criteria: &[String],
     ) -> Result<(u32, Self), RoadmapError> {
-        let highest = self
-            .items()
-            .iter()
-            .map(|item| item.number)
-            .max()
-            .unwrap_or(0);
-        let number = highest.checked_add(1).ok_or(RoadmapError::Tangled)?;
+        let highest = self.items().iter().map(|item| item.number).max();
+        let number = highest.unwrap_or(0).checked_add(1);
+        let number = number.ok_or(RoadmapError::Tangled)?;
         let depends = listed(depends_on);
         let mut block = format!(
             "## {number}. {}\n- Status: pending\n- Depends on: {depends}\n- Acceptance criteria:",
@@ -116,13 +107,13 @@ impl Roadmap {
     /// Where the last item's text ends; a person's sections may follow.
     fn end_of_items(&self) -> usize {
         let all = sections(&self.text);
+        let is_item = |section: &Section<'_>| item::read(&self.text, section).is_some();
         let last = all
             .iter()
-            .rfind(|section| section.level == 2 && item::read(&self.text, section).is_some());
-        match last {
-            Some(section) => content_end(&self.text, &section.range),
-            None => self.text.len(),
-        }
+            .rfind(|section| section.level == 2 && is_item(section));
+        last.map_or(self.text.len(), |section| {
+            content_end(&self.text, &section.range)
+        })
     }
 
     pub(crate) fn with_field(
@@ -147,18 +138,11 @@ impl Roadmap {
                 let end = line_end(text);
                 let before = &text[..item.heading_end];
                 let newline = if before.ends_with('\n') { "" } else { end };
-                let blank = if new.starts_with(['\n', '\r']) {
-                    ""
-                } else {
-                    " "
-                };
+                let apart = new.starts_with(['\n', '\r']);
+                let blank = if apart { "" } else { " " };
                 let line = format!("{newline}- {name}:{blank}{new}{end}");
                 splice(text, item.heading_end..item.heading_end, &line)
             }
         })
     }
-}
-
-pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -16,10 +16,10 @@ impl Roadmap {
         let levels = self.levels();
         let mut below: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let mut roots = Vec::new();
-        for item in self
+        let (placed, stuck): (Vec<&Item>, Vec<&Item>) = self
             .first_of_each()
-            .filter(|item| levels.contains_key(&item.number))
-        {
+            .partition(|item| levels.contains_key(&item.number));
+        for item in placed {
             let known = item
                 .depends_on
                 .iter()
@@ -33,10 +33,6 @@ impl Roadmap {
         for root in roots {
             self.draw(root, &below, &mut lines);
         }
-        let stuck: Vec<_> = self
-            .first_of_each()
-            .filter(|item| !levels.contains_key(&item.number))
-            .collect();
         if !stuck.is_empty() {
             lines.push(String::new());
             lines.push("Cannot start, because of a circle:".to_owned());
@@ -64,12 +60,10 @@ impl Roadmap {
                     continue;
                 }
                 // A number that does not exist holds nothing up here; it is a problem of its own.
-                let needs = item
-                    .depends_on
-                    .iter()
-                    .filter(|number| self.item(**number).is_some());
-                let known: Option<Vec<usize>> =
-                    needs.map(|number| levels.get(number).copied()).collect();
+                let needs = item.depends_on.iter();
+                let needs = needs.filter(|number| self.item(**number).is_some());
+                let known = needs.map(|number| levels.get(number).copied());
+                let known: Option<Vec<usize>> = known.collect();
                 if let Some(known) = known {
                     let level = known.iter().max().map_or(0, |deepest| deepest + 1);
                     levels.insert(item.number, level);
@@ -92,17 +86,12 @@ impl Roadmap {
             let children = below.get(&number).map_or(&[][..], Vec::as_slice);
             for (index, child) in children.iter().enumerate().rev() {
                 let last = index + 1 == children.len();
-                let (branch, trunk) = if last {
-                    ("└─ ", "   ")
-                } else {
-                    ("├─ ", "│  ")
+                let (branch, trunk) = match last {
+                    true => ("└─ ", "   "),
+                    false => ("├─ ", "│  "),
                 };
                 let deep = rest.chars().count() >= DEEPEST;
-                let deeper = if deep {
-                    rest.clone()
-                } else {
-                    format!("{rest}{trunk}")
-                };
+                let deeper = format!("{rest}{}", if deep { "" } else { trunk });
                 open.push((*child, Some(number), format!("{rest}{branch}"), deeper));
             }
         }
@@ -128,12 +117,8 @@ impl Roadmap {
             Status::Pending if waiting.is_empty() => "●",
             Status::Pending => "○",
         };
-        let also: Vec<u32> = item
-            .depends_on
-            .iter()
-            .copied()
-            .filter(|number| Some(*number) != parent)
-            .collect();
+        let mut also = item.depends_on.clone();
+        also.retain(|number| Some(*number) != parent);
         let also = match (parent, also.is_empty()) {
             (Some(_), false) => format!(" (also after {})", list(&also)),
             _ => String::new(),

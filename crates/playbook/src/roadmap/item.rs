@@ -125,9 +125,8 @@ pub(crate) fn read(text: &str, section: &Section<'_>) -> Option<Item> {
         issue_value: None,
         section: section.range.clone(),
     };
-    let body = lines(text)
-        .into_iter()
-        .filter(|line| section.body.contains(&line.start));
+    let body = lines(text).into_iter();
+    let body = body.filter(|line| section.body.contains(&line.start));
     let mut in_criteria = false;
     for line in body.filter(|line| !line.fenced) {
         if let Some((name, value)) = field(&line) {
@@ -141,10 +140,10 @@ pub(crate) fn read(text: &str, section: &Section<'_>) -> Option<Item> {
             };
             value.end = line.start + line.raw.trim_end().len();
             let point = line.text().trim_start_matches(['-', '*', '+', ' ']);
-            let point = point
+            let plain = point
                 .strip_prefix("[ ]")
-                .or_else(|| point.strip_prefix("[x]"))
-                .unwrap_or(point);
+                .or_else(|| point.strip_prefix("[x]"));
+            let point = plain.unwrap_or(point);
             item.criteria.push(point.trim().to_owned());
         }
     }

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::{
     Problem, Skill,
     markdown::outline::lines,
+    one_line,
     skills::{template::Template, trigger::Trigger},
 };
 
@@ -67,11 +68,7 @@ pub(crate) fn parse_skill_folder(file: &str, text: &str) -> Result<Skill, Vec<Pr
     };
     Ok(Skill {
         name: head.name,
-        description: head
-            .description
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" "),
+        description: one_line(&head.description),
         triggers: vec![trigger],
         agent,
         changes_code: false,
@@ -95,37 +92,26 @@ fn check(file: &str, text: &str, folder: &str, head: &FrontMatter, body: &str) -
         |key: &str, what: String| problems.push(Problem::new(file, line_of(text, key), what));
     let named = head.name.as_str();
     let stem = folder.rsplit('/').next().unwrap_or(folder);
-    let well_formed = !named.is_empty()
-        && named.len() <= NAME_CHARS
-        && named
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    if named.is_empty() {
-        report("name", "missing name in the front matter".to_owned());
-    } else if !well_formed {
-        report(
-            "name",
-            format!(
-                "name \"{named}\": lower-case letters, digits and dashes, {NAME_CHARS} at most"
-            ),
-        );
-    } else if named != stem {
-        report(
-            "name",
-            format!("name \"{named}\" differs from the folder's name \"{stem}\""),
-        );
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let name = if named.is_empty() {
+        Some("missing name in the front matter".to_owned())
+    } else if named.len() > NAME_CHARS || !named.bytes().all(fits) {
+        let form = "lower-case letters, digits and dashes";
+        Some(format!("name \"{named}\": {form}, {NAME_CHARS} at most"))
+    } else {
+        let other = format!("name \"{named}\" differs from the folder's name \"{stem}\"");
+        (named != stem).then_some(other)
+    };
+    if let Some(what) = name {
+        report("name", what);
     }
     let length = head.description.chars().count();
     if head.description.trim().is_empty() {
-        report(
-            "description",
-            "missing description in the front matter".to_owned(),
-        );
+        let what = "missing description in the front matter";
+        report("description", what.to_owned());
     } else if length > DESCRIPTION_CHARS {
-        report(
-            "description",
-            format!("the description has {length} characters of {DESCRIPTION_CHARS}"),
-        );
+        let what = format!("the description has {length} characters of {DESCRIPTION_CHARS}");
+        report("description", what);
     }
     if body.trim().is_empty() {
         report("", "nothing follows the front matter".to_owned());

@@ -9,7 +9,7 @@ use super::{
     template::Template,
     trigger::{Said, Trigger},
 };
-use crate::{Playbook, Shortcut, Skill};
+use crate::{Playbook, Shortcut, Skill, one_line};
 
 /// So many make a habit.
 const ENOUGH: usize = 3;
@@ -166,10 +166,6 @@ fn shared<'a>(all: &[Vec<&'a str>]) -> Option<Pattern<'a>> {
     let telling = telling.filter(|word| word.chars().count() > 3).count();
     let one_place = most == 0 || (least > 0 && most <= MOST_WORDS);
     (common >= 2 && telling >= 1 && one_place && common * 2 >= shortest).then_some(pattern)
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

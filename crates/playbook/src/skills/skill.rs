@@ -91,10 +91,7 @@ pub(crate) fn draft(file: &str, text: &str) -> Draft {
             Some(Skill {
                 name,
                 description,
-                triggers: triggers
-                    .iter()
-                    .map(|(_, trigger)| trigger.clone())
-                    .collect(),
+                triggers: triggers.iter().map(|(_, one)| one.clone()).collect(),
                 agent,
                 changes_code,
                 prompt,
@@ -123,32 +120,23 @@ impl<'a> Reader<'a> {
     }
 
     fn name(&mut self) -> Option<String> {
-        let Some((line, title)) = self
-            .sections
-            .iter()
-            .find(|section| section.level == 1 && !section.title.is_empty())
-            .map(|section| (section.line, section.title))
-        else {
+        let names = |section: &&Section<'_>| section.level == 1 && !section.title.is_empty();
+        let Some(name) = self.sections.iter().find(names).cloned() else {
             self.problem(1, "missing # name section");
             return None;
         };
-        let stem = file_stem(self.file);
+        let (title, stem) = (name.title, file_stem(self.file));
         if title != stem {
-            self.problem(
-                line,
-                format!("name \"{title}\" differs from the file's name \"{stem}\""),
-            );
+            let what = format!("name \"{title}\" differs from the file's name \"{stem}\"");
+            self.problem(name.line, what);
         }
         Some(title.to_owned())
     }
 
     /// The first line with something on it after the name.
     fn description(&mut self) -> Option<String> {
-        let name = self
-            .sections
-            .iter()
-            .find(|section| section.level == 1)?
-            .clone();
+        let mut sections = self.sections.iter();
+        let name = sections.find(|section| section.level == 1)?.clone();
         let first = lines(self.text)
             .into_iter()
             .skip(name.line)
@@ -162,20 +150,16 @@ impl<'a> Reader<'a> {
 
     /// The lines of a required section, with their numbers.
     fn required(&mut self, title: &str) -> Option<Vec<(usize, &'a str)>> {
-        let Some(section) = self
-            .sections
-            .iter()
-            .find(|section| section.level == 2 && section.title.eq_ignore_ascii_case(title))
-            .cloned()
-        else {
+        let is_it = |section: &&Section<'_>| {
+            section.level == 2 && section.title.eq_ignore_ascii_case(title)
+        };
+        let Some(section) = self.sections.iter().find(is_it).cloned() else {
             self.problem(1, format!("missing ## {title} section"));
             return None;
         };
-        let body: Vec<_> = lines(self.text)
-            .into_iter()
-            .filter(|line| section.body.contains(&line.start))
-            .map(|line| (line.number, line.text()))
-            .collect();
+        let body = lines(self.text).into_iter();
+        let body = body.filter(|line| section.body.contains(&line.start));
+        let body: Vec<_> = body.map(|line| (line.number, line.text())).collect();
         if body.iter().all(|(_, line)| line.is_empty()) {
             self.problem(section.line, format!("## {title} section is empty"));
             return None;
@@ -202,10 +186,8 @@ impl<'a> Reader<'a> {
         let agent = word.trim_matches('`').parse().ok();
         if agent.is_none() {
             let roles = Role::ALL.map(Role::as_str).join(", ");
-            self.problem(
-                line,
-                format!("agent \"{word}\" is not a valid role ({roles})"),
-            );
+            let what = format!("agent \"{word}\" is not a valid role ({roles})");
+            self.problem(line, what);
         }
         agent
     }
@@ -215,26 +197,14 @@ impl<'a> Reader<'a> {
             .sections
             .iter()
             .any(|section| section.title == "Changes");
-        let body = if declared {
-            self.required("Changes")
-        } else {
-            None
-        };
-        let said = body
-            .unwrap_or_default()
-            .into_iter()
-            .find(|(_, line)| !line.is_empty());
-        match said {
-            Some((_, "code")) => true,
-            Some((line, other)) => {
-                self.problem(
-                    line,
-                    format!("## Changes says \"{other}\"; it can only say \"code\""),
-                );
-                false
-            }
-            None => false,
+        let body = declared.then(|| self.required("Changes")).flatten();
+        let mut body = body.unwrap_or_default().into_iter();
+        let said = body.find(|(_, line)| !line.is_empty());
+        if let Some((line, other)) = said.filter(|(_, word)| *word != "code") {
+            let what = format!("## Changes says \"{other}\"; it can only say \"code\"");
+            self.problem(line, what);
         }
+        said.is_some_and(|(_, word)| word == "code")
     }
 
     fn prompt(&mut self, triggers: &[(usize, Trigger)]) -> Option<Template> {
@@ -247,19 +217,15 @@ impl<'a> Reader<'a> {
             before.matches('\n').count() + 1
         };
         let (template, bad) = Template::parse(body.trim());
-        let mut found: Vec<Problem> = bad
-            .iter()
-            .map(|bad| {
-                let what = format!("{}: only | default: \"…\" may follow a name", bad.text);
-                Problem::new(self.file, line_of(bad.at), what)
-            })
-            .collect();
+        let bad = bad.iter().map(|bad| {
+            let what = format!("{}: only | default: \"…\" may follow a name", bad.text);
+            Problem::new(self.file, line_of(bad.at), what)
+        });
+        let mut found: Vec<Problem> = bad.collect();
         let mut reported: Vec<&str> = Vec::new();
         for variable in template.variables() {
             let name = variable.name.as_str();
-            let mut known = triggers
-                .iter()
-                .flat_map(|(_, trigger)| trigger.parameters());
+            let mut known = triggers.iter().flat_map(|(_, one)| one.parameters());
             if reported.contains(&name) || known.any(|parameter| parameter == name) {
                 continue;
             }
@@ -274,10 +240,8 @@ impl<'a> Reader<'a> {
 
 /// The phrases of a line: commas between them, perhaps a list mark before.
 pub(crate) fn phrases(line: &str) -> impl Iterator<Item = &str> {
-    let line = line
-        .strip_prefix("- ")
-        .or_else(|| line.strip_prefix("* "))
-        .unwrap_or(line);
+    let listed = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
+    let line = listed.unwrap_or(line);
     line.split(',')
         .map(|phrase| phrase.trim().trim_matches('`'))
         .filter(|phrase| !phrase.is_empty())
@@ -299,10 +263,9 @@ pub fn render_skill(skill: &Skill) -> String {
         skill.description,
         triggers.join(", "),
         skill.agent,
-        if skill.changes_code {
-            "## Changes\ncode\n\n"
-        } else {
-            ""
+        match skill.changes_code {
+            true => "## Changes\ncode\n\n",
+            false => "",
         },
         skill.prompt.text().trim()
     )

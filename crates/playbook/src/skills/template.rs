@@ -104,20 +104,17 @@ impl Template {
             }
         }
         out.push_str(&self.text[from..]);
-        if missing.is_empty() {
-            Ok(out)
-        } else {
-            Err(MissingValues(missing))
+        match missing.is_empty() {
+            true => Ok(out),
+            false => Err(MissingValues(missing)),
         }
     }
 
     fn value<'a>(&'a self, variable: &'a Variable, values: &'a Captures) -> Option<&'a str> {
         let given = values.get(&variable.name).or(variable.default.as_ref());
         let elsewhere = || {
-            let mut same = self
-                .variables
-                .iter()
-                .filter(|other| other.name == variable.name);
+            let variables = self.variables.iter();
+            let mut same = variables.filter(|other| other.name == variable.name);
             same.find_map(|other| other.default.as_ref())
         };
         given.or_else(elsewhere).map(String::as_str)
@@ -153,11 +150,8 @@ fn variable(inside: &str, range: Range<usize>) -> Read {
 
 /// The value of `default: "x"`.
 fn default(filter: &str) -> Option<&str> {
-    let value = filter
-        .strip_prefix("default")?
-        .trim_start()
-        .strip_prefix(':')?
-        .trim();
+    let value = filter.strip_prefix("default")?.trim_start();
+    let value = value.strip_prefix(':')?.trim();
     value.strip_prefix('"')?.strip_suffix('"')
 }
 

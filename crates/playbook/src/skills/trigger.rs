@@ -5,7 +5,10 @@
 //! a capture of more than a dozen words is left to the PM. Who writes a prefix
 //! with a colon (`bugfix: …`) means it, however long the rest is.
 
-use crate::skills::template::{Captures, is_name};
+use crate::{
+    one_line,
+    skills::template::{Captures, is_name},
+};
 
 /// A longer capture is a description, not a name.
 const CAPTURE_WORDS: usize = 12;
@@ -73,7 +76,7 @@ impl Trigger {
             }
         }
         let trigger = Self {
-            text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+            text: one_line(text),
             parts,
         };
         let parameters = trigger.parameters().count();
@@ -81,9 +84,8 @@ impl Trigger {
             return Err(format!("trigger \"{text}\" has no words of its own"));
         }
         if parameters > PARAMETERS {
-            return Err(format!(
-                "trigger \"{text}\" has more than {PARAMETERS} parameters"
-            ));
+            let most = format!("more than {PARAMETERS} parameters");
+            return Err(format!("trigger \"{text}\" has {most}"));
         }
         Ok(trigger)
     }
@@ -113,18 +115,13 @@ impl Trigger {
 
     pub(crate) fn matches(&self, said: &Said<'_>) -> Option<Match> {
         let mut captures = Captures::new();
-        let exactness = self.parts.len() - self.parameters().count();
-        if fits(&self.parts, &said.words, &mut captures) {
-            return Some(Match {
-                captures,
-                exactness,
-            });
+        if !fits(&self.parts, &said.words, &mut captures) {
+            let (name, rest) = self.after_prefix(said.told)?;
+            captures = Captures::from([(name.to_owned(), rest.to_owned())]);
         }
-        let (name, rest) = self.after_prefix(said.told)?;
-        let captures = Captures::from([(name.to_owned(), rest.to_owned())]);
         Some(Match {
             captures,
-            exactness,
+            exactness: self.parts.len() - self.parameters().count(),
         })
     }
 
@@ -168,9 +165,8 @@ impl<'a> Said<'a> {
         }
         strip(&mut words);
         let last = words.len().saturating_sub(1);
-        let several = words[..last]
-            .iter()
-            .any(|word| word.ends_with(['.', '!', '?', ';']));
+        let ends = |word: &&str| word.ends_with(['.', '!', '?', ';']);
+        let several = words[..last].iter().any(ends);
         if several || message.contains('\n') {
             words.clear();
         }

@@ -45,15 +45,7 @@ impl<'a> Analyzer<'a> {
     pub(super) fn new(ctx: RiskContext<'a>) -> Self {
         Self {
             ctx,
-            worst: Assessment {
-                tier: Tier::Read,
-                reason: "it only looks".to_owned(),
-                part: None,
-                row: None,
-                network: false,
-                network_part: None,
-                undoable: true,
-            },
+            worst: Assessment::new(Tier::Read, "it only looks"),
             part: String::new(),
             line: None,
             nesting: 0,
@@ -141,11 +133,9 @@ impl<'a> Analyzer<'a> {
                 output
             }
             Node::Function(function) => {
-                state
-                    .functions
-                    .insert(function.name.clone(), function.body.clone());
-                self.uncalled
-                    .push((function.name.clone(), function.body.clone()));
+                let (name, body) = (function.name.clone(), function.body.clone());
+                state.functions.insert(name.clone(), body.clone());
+                self.uncalled.push((name, body));
                 Output::nothing()
             }
             Node::Block(block) => self.block(block, state, stdin),
@@ -177,11 +167,9 @@ impl<'a> Analyzer<'a> {
         let stdin = self.redirects(&block.redirects, state, stdin, &Output::Unknown);
         match &block.kind {
             BlockKind::Group => {
-                let nodes = block.bodies.iter().flatten();
                 let mut printed = Output::nothing();
-                for node in nodes {
-                    let more = self.node(node, state, &stdin);
-                    printed = after(printed, more);
+                for body in &block.bodies {
+                    printed = after(printed, self.nodes(body, state, &stdin));
                 }
                 printed
             }
@@ -274,22 +262,13 @@ impl<'a> Analyzer<'a> {
 
     /// Judges a command text found inside another command.
     pub(super) fn script(&mut self, text: &str, state: &mut State, stdin: &Stdin) -> Output {
-        if self.nesting >= MAX_NESTING {
-            self.ask("commands are nested too deep in commands");
-            return Output::Unknown;
-        }
-        match shell::parse(text) {
-            Ok(nodes) => {
-                self.nesting += 1;
-                let output = self.aside(|analyzer| analyzer.nodes(&nodes, state, stdin));
-                self.nesting -= 1;
-                output
-            }
+        self.deeper(|analyzer| match shell::parse(text) {
+            Ok(nodes) => analyzer.aside(|analyzer| analyzer.nodes(&nodes, state, stdin)),
             Err(problem) => {
-                self.ask(format!("the command inside cannot be read: {problem}"));
+                analyzer.ask(format!("the command inside cannot be read: {problem}"));
                 Output::Unknown
             }
-        }
+        })
     }
 
     /// Judges a command inside a command, up to a depth.

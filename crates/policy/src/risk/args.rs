@@ -43,6 +43,13 @@ impl<'a> Args<'a> {
         self.0.iter().any(|word| words.contains(&word.as_str()))
     }
 
+    /// The words as they are told to a program of this name.
+    pub(super) fn behind_program(self, name: &str) -> Vec<Text> {
+        std::iter::once(Text::exact(name))
+            .chain(self.0.iter().cloned())
+            .collect()
+    }
+
     /// The word at a place.
     pub(super) fn get(self, index: usize) -> Option<&'a str> {
         self.0.get(index).map(Text::as_str)
@@ -61,14 +68,10 @@ impl<'a> Args<'a> {
                 continue;
             }
             for flag in flags {
-                let joined = if flag.starts_with("--") {
-                    word.strip(&format!("{flag}="))
-                } else if flag.len() == 2 {
-                    word.strip(flag)
-                } else {
-                    word.strip(&format!("{flag}="))
-                };
-                found.extend(joined);
+                found.extend(match flag.len() == 2 && !flag.starts_with("--") {
+                    true => word.strip(flag),
+                    false => word.strip(&format!("{flag}=")),
+                });
             }
         }
         found

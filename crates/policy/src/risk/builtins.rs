@@ -1,7 +1,5 @@
 //! What the shell itself does: folders, variables, `eval`, `trap`, `alias`.
 
-use butler_protocol::Tier;
-
 use super::{
     analyzer::Analyzer,
     args::Args,
@@ -25,9 +23,11 @@ impl Analyzer<'_> {
             "export" | "declare" | "local" | "readonly" | "typeset" => {
                 self.declare(call.name, args, state);
             }
-            "let" => args
-                .iter()
-                .for_each(|word| self.arithmetic(&word.text, state)),
+            "let" => {
+                for word in args.iter() {
+                    self.arithmetic(&word.text, state);
+                }
+            }
             "unset" => {
                 for name in args.operands(&[]) {
                     if name.text.contains('[') {
@@ -42,7 +42,7 @@ impl Analyzer<'_> {
             }
             "read" | "mapfile" | "readarray" | "getopts" => {
                 for text in args.values(&["-C"]) {
-                    self.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
+                    self.inner_apart(&text, state);
                 }
                 for name in args.operands(&["-p", "-d", "-n", "-t", "-u", "-i"]) {
                     self.fill(&name.text, state);
@@ -50,7 +50,7 @@ impl Analyzer<'_> {
             }
             "compgen" | "complete" => {
                 for text in args.values(&["-C"]) {
-                    self.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
+                    self.inner_apart(&text, state);
                 }
                 args.values(&["-W"])
                     .iter()
@@ -151,26 +151,24 @@ impl Analyzer<'_> {
     }
 
     fn eval(&mut self, args: Args<'_>, state: &mut State, stdin: &Stdin) -> Output {
-        let words: Vec<&str> = args.iter().map(Text::as_str).collect();
-        let text = words.join(" ");
+        let text = Text::joined(args.0);
         // `eval -- x`
-        let text = text.strip_prefix("-- ").unwrap_or(&text);
-        self.inner(text, args.iter().all(|word| word.exact), state, stdin)
+        let behind = text.strip("-- ");
+        self.inner(&behind.unwrap_or(text), state, stdin)
     }
 
     /// A command text inside a command: judged if it is known, asked if not.
-    pub(super) fn inner(
-        &mut self,
-        text: &str,
-        exact: bool,
-        state: &mut State,
-        stdin: &Stdin,
-    ) -> Output {
-        if !exact && text.contains(UNKNOWN) {
+    pub(super) fn inner(&mut self, text: &Text, state: &mut State, stdin: &Stdin) -> Output {
+        if !text.exact && text.text.contains(UNKNOWN) {
             self.ask("it runs a text that is not known before it runs");
             return Output::Unknown;
         }
-        self.script(text, state, stdin)
+        self.script(&text.text, state, stdin)
+    }
+
+    /// The same, elsewhere and fed with nothing: what it sets is not seen here.
+    pub(super) fn inner_apart(&mut self, text: &Text, state: &State) {
+        self.inner(text, &mut state.clone(), &Stdin::None);
     }
 
     /// A program that is given as a pager: the known ones only show.
@@ -179,12 +177,12 @@ impl Analyzer<'_> {
         if !first.is_empty() && !table().has("pagers", super::args::basename(first)) {
             self.ask(format!("it runs `{}`", value.text));
         }
-        self.inner(&value.text, value.exact, &mut state.clone(), &Stdin::None);
+        self.inner_apart(value, state);
     }
 
     fn trap(&mut self, args: Args<'_>, state: &mut State) {
         if let Some(action) = args.operands(&[]).first() {
-            self.inner(&action.text, action.exact, &mut state.clone(), &Stdin::None);
+            self.inner_apart(action, state);
         }
     }
 
@@ -201,7 +199,7 @@ impl Analyzer<'_> {
                 if runs_a_text(command) && name != "BROWSER" {
                     self.ask(format!("{name} makes other programs run a command"));
                 }
-                self.inner(command, value.exact, &mut state.clone(), &Stdin::None);
+                self.inner_apart(&value.with(command), state);
             }
             _ if is("compiler-variables") => {
                 if runs_a_text(&value.text) {
@@ -243,7 +241,7 @@ impl Analyzer<'_> {
                     self.ask(format!("git's {} runs a command", value.text));
                 }
             }
-            _ => self.find(Tier::Read, "", false),
+            _ => {}
         }
     }
 }
@@ -265,17 +263,8 @@ fn runs_a_text(value: &str) -> bool {
 }
 
 fn loads_code(options: &str) -> bool {
-    options.split_whitespace().any(|word| {
-        [
-            "-r",
-            "--require",
-            "--import",
-            "--loader",
-            "--experimental-loader",
-        ]
-        .iter()
-        .any(|flag| word == *flag || word.starts_with(&format!("{flag}=")))
-    })
+    let mut words = options.split_whitespace();
+    words.any(|word| table().has("node-loads", word))
 }
 
 fn define_aliases(args: Args<'_>, state: &mut State) {

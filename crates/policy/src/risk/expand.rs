@@ -20,12 +20,8 @@ enum Atom<'p> {
 }
 
 /// A word being put together.
-#[derive(Default)]
 struct Field {
-    text: String,
-    exact: bool,
-    placed: bool,
-    glob: bool,
+    text: Text,
     /// Quotes make a word even when it is empty.
     there: bool,
 }
@@ -33,29 +29,28 @@ struct Field {
 impl Field {
     fn new() -> Self {
         Self {
-            exact: true,
-            placed: true,
-            ..Self::default()
+            text: Text::exact(""),
+            there: false,
         }
     }
 
     fn push(&mut self, c: char, quoted: bool) {
         self.there = true;
-        self.glob |= !quoted && matches!(c, '*' | '?' | '[');
+        self.text.glob |= !quoted && matches!(c, '*' | '?' | '[');
         // A unknown may come back in a text that is read a second time.
         if c == UNKNOWN {
-            self.exact = false;
-            self.placed = false;
+            self.text.exact = false;
+            self.text.placed = false;
         }
-        self.text.push(c);
+        self.text.text.push(c);
     }
 
     fn add(&mut self, text: &Text) {
         self.there = true;
-        self.text.push_str(&text.text);
-        self.exact &= text.exact;
-        self.placed &= text.placed;
-        self.glob |= text.glob;
+        self.text.text.push_str(&text.text);
+        self.text.exact &= text.exact;
+        self.text.placed &= text.placed;
+        self.text.glob |= text.glob;
     }
 }
 
@@ -74,11 +69,8 @@ impl Analyzer<'_> {
         for atoms in alternatives(&atoms(word)) {
             self.fields(&atoms, state, &mut fields);
         }
-        let mut texts = Vec::new();
-        for field in fields {
-            texts.push(self.placeholders(field, state));
-        }
-        texts
+        let fields = fields.into_iter();
+        fields.map(|field| with_placeholder(field, state)).collect()
     }
 
     /// One word that stays one: assignments, here-strings, targets.
@@ -93,26 +85,9 @@ impl Analyzer<'_> {
         self.finish_field(field, tilde)
     }
 
-    fn placeholders(&self, mut text: Text, state: &State) -> Text {
-        if let Some((mark, value)) = &state.placeholder
-            && text.text.contains(mark.as_str())
-        {
-            text.text = text.text.replace(mark.as_str(), &value.text);
-            text.exact = false;
-            text.placed &= value.placed;
-        }
-        text
-    }
-
     fn fields(&mut self, atoms: &[Atom<'_>], state: &mut State, fields: &mut Vec<Text>) {
         let mut field = Field::new();
-        let tilde = matches!(
-            atoms.first(),
-            Some(Atom::Char {
-                c: '~',
-                quoted: false
-            })
-        );
+        let tilde = matches!(atoms.first(), Some(Atom::Char { c: '~', quoted }) if !quoted);
         let mut first = true;
         for atom in atoms {
             match atom {
@@ -147,12 +122,7 @@ impl Analyzer<'_> {
     }
 
     fn finish_field(&self, field: Field, tilde: bool) -> Text {
-        let mut text = Text {
-            text: field.text,
-            exact: field.exact,
-            placed: field.placed,
-            glob: field.glob,
-        };
+        let mut text = field.text;
         if tilde {
             let (user, rest) = text.text.split_once('/').unwrap_or((&text.text, ""));
             match user {
@@ -237,25 +207,15 @@ impl Analyzer<'_> {
         }
         if variable.operator.starts_with('!') {
             // The text that the variable holds is a name, subscript and all.
-            for value in state
-                .variables
-                .get(&variable.name)
-                .cloned()
-                .iter()
-                .flatten()
-            {
+            let held = state.variables.get(&variable.name).cloned();
+            for value in held.iter().flatten() {
                 self.evaluated(&value.text, state);
             }
             return vec![Text::unknown()];
         }
-        if variable.operator.starts_with('#')
-            && variable.operator.len() == 1
-            && !variable.name.is_empty()
-        {
-            let counted = !matches!(variable.name.as_str(), "@" | "*") || operand.text.is_empty();
-            if counted && operand.text.is_empty() {
-                return vec![Text::placed("0")];
-            }
+        let counts = variable.operator == "#" && !variable.name.is_empty();
+        if counts && operand.text.is_empty() {
+            return vec![Text::placed("0")];
         }
         let known = match &subscript {
             Some(text) if !matches!(text.as_str(), "@" | "*") => {
@@ -278,13 +238,25 @@ impl Analyzer<'_> {
             (":+" | "+", Some(values)) if values.iter().all(|text| !text.text.is_empty()) => {
                 vec![operand]
             }
-            (op, Some(values)) => values
-                .iter()
-                .map(|text| trimmed(op, text, &operand))
-                .collect(),
+            (op, Some(values)) => {
+                let values = values.iter();
+                values.map(|text| trimmed(op, text, &operand)).collect()
+            }
             (_, None) => vec![Text::unknown()],
         }
     }
+}
+
+/// What xargs or find put there.
+fn with_placeholder(mut text: Text, state: &State) -> Text {
+    if let Some((mark, value)) = &state.placeholder
+        && text.text.contains(mark.as_str())
+    {
+        text.text = text.text.replace(mark.as_str(), &value.text);
+        text.exact = false;
+        text.placed &= value.placed;
+    }
+    text
 }
 
 /// What a parameter holds; of an array the first element, or all.
@@ -350,12 +322,7 @@ fn spread(pieces: Values, field: &mut Field, fields: &mut Vec<Text>) {
         field.add(&piece);
         if index < last {
             let done = std::mem::replace(field, Field::new());
-            fields.push(Text {
-                text: done.text,
-                exact: done.exact,
-                placed: done.placed,
-                glob: done.glob,
-            });
+            fields.push(done.text);
         }
     }
 }
@@ -384,17 +351,8 @@ fn alternatives<'p>(atoms: &[Atom<'p>]) -> Vec<Vec<Atom<'p>>> {
             }
             Some(_) => {
                 // Too many to follow: nothing is known about this word.
-                let unknown = Atom::Char {
-                    c: UNKNOWN,
-                    quoted: false,
-                };
-                done.push(vec![
-                    Atom::Char {
-                        c: '*',
-                        quoted: false,
-                    },
-                    unknown,
-                ]);
+                let bare = |c| Atom::Char { c, quoted: false };
+                done.push(vec![bare('*'), bare(UNKNOWN)]);
                 return done;
             }
             None => done.push(next),
@@ -451,19 +409,16 @@ fn range<'p>(atoms: &[Atom<'p>]) -> Option<Vec<Vec<Atom<'p>>>> {
     if atoms.len() > 24 {
         return None;
     }
-    let text: String = atoms
-        .iter()
-        .map(|atom| match atom {
-            Atom::Char { c, .. } => Some(*c),
-            Atom::Part(_) => None,
-        })
-        .collect::<Option<_>>()?;
+    let text = atoms.iter().map(|atom| match atom {
+        Atom::Char { c, .. } => Some(*c),
+        Atom::Part(_) => None,
+    });
+    let text: String = text.collect::<Option<_>>()?;
     let mut ends = text.split("..");
     let (from, to) = (ends.next()?, ends.next()?);
-    let spell = |text: &str| {
-        text.chars()
-            .map(|c| Atom::Char { c, quoted: true })
-            .collect::<Vec<_>>()
+    let spell = |text: &str| -> Vec<Atom<'p>> {
+        let quoted = true;
+        text.chars().map(|c| Atom::Char { c, quoted }).collect()
     };
     if let (Ok(from), Ok(to)) = (from.parse::<i32>(), to.parse::<i32>()) {
         let (low, high) = (from.min(to), from.max(to));

@@ -80,17 +80,26 @@ pub struct Assessment {
     pub undoable: bool,
 }
 
+impl Assessment {
+    fn new(tier: Tier, reason: impl Into<String>) -> Self {
+        Self {
+            tier,
+            reason: reason.into(),
+            part: None,
+            row: None,
+            network: false,
+            network_part: None,
+            undoable: true,
+        }
+    }
+}
+
 /// Judges a command. Pure and linear in the length of the text.
 #[must_use]
 pub fn assess(command: &str, ctx: &RiskContext<'_>) -> Assessment {
     let unreadable = |reason: String| Assessment {
-        tier: Tier::Destructive,
-        reason,
-        part: None,
-        row: None,
-        network: false,
-        network_part: None,
         undoable: false,
+        ..Assessment::new(Tier::Destructive, reason)
     };
     if command.len() > MAX_BYTES {
         return unreadable(format!("it is longer than {} KiB", MAX_BYTES / 1024));
@@ -109,6 +118,11 @@ pub fn assess(command: &str, ctx: &RiskContext<'_>) -> Assessment {
     let mut state = State::new(ctx);
     analyzer.nodes(&nodes, &mut state, &state::Stdin::None);
     analyzer.finish(&mut state)
+}
+
+/// Whether a list of the table has a word.
+pub(crate) fn is_listed(list: &str, word: &str) -> bool {
+    table::table().has(list, word)
 }
 
 /// Characters that no honest command has and that terminals and shells treat

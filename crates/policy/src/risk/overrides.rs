@@ -46,17 +46,10 @@ pub(super) fn demotes(pattern: &str, argv: &[Text]) -> bool {
     if open {
         words.pop();
     }
-    let length = if open {
-        argv.len() >= words.len()
-    } else {
-        argv.len() == words.len()
-    };
-    length
-        && !words.is_empty()
-        && argv
-            .iter()
-            .zip(&words)
-            .all(|(word, wanted)| word.exact && fits(wanted, &word.text))
+    let length = argv.len() == words.len() || open && argv.len() > words.len();
+    let mut pairs = argv.iter().zip(&words);
+    let same = pairs.all(|(word, wanted)| word.exact && fits(wanted, &word.text));
+    length && !words.is_empty() && same
 }
 
 fn fits(pattern: &str, word: &str) -> bool {
@@ -65,21 +58,16 @@ fn fits(pattern: &str, word: &str) -> bool {
 
 /// The words of a pattern: split as a shell would, quotes taken off.
 fn words(pattern: &str) -> Vec<String> {
-    let Ok(nodes) = shell::parse(pattern) else {
-        return pattern.split_whitespace().map(str::to_owned).collect();
-    };
+    let nodes = shell::parse(pattern).unwrap_or_default();
     let [shell::Node::Simple(simple)] = nodes.as_slice() else {
         return pattern.split_whitespace().map(str::to_owned).collect();
     };
-    simple
-        .words
-        .iter()
-        .map(|word| {
-            let texts = word.parts.iter().map(|part| match part {
-                shell::Part::Plain(text) | shell::Part::Quoted(text) => text.as_str(),
-                _ => "",
-            });
-            texts.collect()
-        })
-        .collect()
+    let text = |word: &shell::Word| {
+        let texts = word.parts.iter().map(|part| match part {
+            shell::Part::Plain(text) | shell::Part::Quoted(text) => text.as_str(),
+            _ => "",
+        });
+        texts.collect()
+    };
+    simple.words.iter().map(text).collect()
 }

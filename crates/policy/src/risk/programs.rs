@@ -24,22 +24,17 @@ impl Analyzer<'_> {
         stdin: &Stdin,
         state: &State,
     ) -> Option<String> {
-        if matches!(
-            file.as_str(),
-            "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"
-        ) {
-            return match stdin {
-                Stdin::Text(text) => Some(text.clone()),
-                Stdin::Unknown => {
-                    self.ask_online("it runs the output of another command");
-                    None
-                }
-                Stdin::None => None,
-            };
-        }
-        if file.text.starts_with("/dev/fd/") || file.text.starts_with("/proc/self/fd/") {
-            self.ask_online("it runs the output of another command");
-            return None;
+        let path = file.as_str();
+        let input = matches!(path, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0");
+        let stream = path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+        match stdin {
+            Stdin::Text(text) if input => return Some(text.clone()),
+            Stdin::None if input => return None,
+            _ if input || stream => {
+                self.ask_online("it runs the output of another command");
+                return None;
+            }
+            _ => {}
         }
         match resolve(&file.text, state).and_then(|path| state.files.get(&path).cloned()) {
             Some(Made::Text(text)) => Some(text),

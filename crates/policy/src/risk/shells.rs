@@ -79,11 +79,8 @@ impl Analyzer<'_> {
         while let [word, more @ ..] = words
             && (is_flags(&word.text) || word.text == "--")
         {
-            words = if word.text.ends_with('o') {
-                more.get(1..).unwrap_or_default()
-            } else {
-                more
-            };
+            let used = usize::from(word.text.ends_with('o'));
+            words = more.get(used..).unwrap_or_default();
         }
         let Some((text, positional)) = words.split_first() else {
             return Output::nothing();
@@ -92,18 +89,14 @@ impl Analyzer<'_> {
             state.zero = zero.clone();
         }
         state.positional = positional.get(1..).map(<[Text]>::to_vec);
-        self.inner(&text.text, text.exact, state, stdin)
+        self.inner(text, state, stdin)
     }
 
     /// A shell without a script runs what stands on its input.
     fn fed(&mut self, stdin: &Stdin, state: &mut State) -> Output {
         match stdin {
             Stdin::None => Output::Unknown,
-            Stdin::Text(text) => {
-                let text = text.clone();
-                let exact = !text.contains(UNKNOWN);
-                self.inner(&text, exact, state, &Stdin::None)
-            }
+            Stdin::Text(text) => self.inner(&Text::read(text), state, &Stdin::None),
             Stdin::Unknown => {
                 self.ask_online("a shell runs whatever is piped into it");
                 Output::Unknown
@@ -129,8 +122,7 @@ impl Analyzer<'_> {
             let whole = file.exact && file.text != "/dev/fd/63";
             match stdin {
                 Stdin::Text(text) if whole && !text.contains(UNKNOWN) => {
-                    let text = text.clone();
-                    self.script(&text, state, &Stdin::None);
+                    self.script(text, state, &Stdin::None);
                 }
                 _ => self.ask_online("it runs the output of another command"),
             }
@@ -143,7 +135,7 @@ impl Analyzer<'_> {
         match resolve(&file.text, state).and_then(|path| state.files.get(&path).cloned()) {
             Some(Made::Foreign) => self.ask_online("it runs what it has downloaded or decoded"),
             Some(Made::Text(text)) => {
-                self.inner(&text, false, &mut state.clone(), stdin);
+                self.inner(&Text::read(&text), &mut state.clone(), stdin);
             }
             None => {}
         }
@@ -159,15 +151,8 @@ impl Analyzer<'_> {
         state: &mut State,
     ) -> Output {
         self.local("it runs a program text");
-        let mut printed = Output::Unknown;
-        let body = bodies::inline(language, call.args);
-        match &body {
-            bodies::Inline::Text(text) => {
-                self.body(language, text, state);
-                if language.name == "awk" || language.name == "sed" {
-                    printed = Output::Unknown;
-                }
-            }
+        match &bodies::inline(language, call.args) {
+            bodies::Inline::Text(text) => self.body(language, text, state),
             bodies::Inline::Module(name, rest) => {
                 return self.module(name, Args(rest), call, state);
             }
@@ -176,17 +161,14 @@ impl Analyzer<'_> {
             }
             bodies::Inline::Standard => match call.stdin {
                 Stdin::None => {}
-                Stdin::Text(text) => {
-                    let text = Text::read(text);
-                    self.body(language, &text, state);
-                }
+                Stdin::Text(text) => self.body(language, &Text::read(text), state),
                 Stdin::Unknown => {
                     self.ask_online(format!("{} runs whatever is piped into it", call.name));
                 }
             },
             bodies::Inline::Nothing => {}
         }
-        printed
+        Output::Unknown
     }
 
     fn language_file(
@@ -211,14 +193,7 @@ impl Analyzer<'_> {
         let name = basename(&file.text);
         self.local("it runs a program in the sandbox");
         if let Some(row) = table().row(name).filter(|row| row.script) {
-            let args = Args(rest);
-            let call = Call {
-                path: name,
-                name,
-                args,
-                stdin: call.stdin,
-            };
-            self.by_row(row, &call, state);
+            self.by_row(row, &call.of(name, rest), state);
         }
     }
 
@@ -239,12 +214,6 @@ impl Analyzer<'_> {
 
     /// `python -m name …`.
     fn module(&mut self, name: &str, args: Args<'_>, call: &Call<'_>, state: &mut State) -> Output {
-        let call = Call {
-            path: name,
-            name,
-            args,
-            stdin: call.stdin,
-        };
         match name {
             "venv" | "virtualenv" => {
                 for path in args.operands(&["--prompt"]) {
@@ -261,12 +230,11 @@ impl Analyzer<'_> {
                 }
             }
             "cProfile" | "pdb" | "trace" => {
-                let python = std::iter::once(Text::exact("python"));
-                let words: Vec<Text> = python.chain(args.iter().cloned()).collect();
+                let words = args.behind_program("python");
                 self.nested(&words, &mut state.clone(), call.stdin);
             }
             _ => {
-                self.program(&call, state);
+                self.program(&call.of(name, args.0), state);
             }
         }
         Output::Unknown

@@ -63,17 +63,12 @@ impl Analyzer<'_> {
     /// were lists.
     fn declared_lists(&mut self, words: &[Word], state: &mut State) -> Vec<usize> {
         const DECLARE: [&str; 5] = ["declare", "local", "typeset", "readonly", "export"];
-        let declares = words
-            .first()
-            .and_then(Word::plain)
-            .is_some_and(|name| DECLARE.contains(&name));
-        if !declares {
+        let first = words.first().and_then(Word::plain);
+        if !first.is_some_and(|name| DECLARE.contains(&name)) {
             return Vec::new();
         }
-        let keyed = words
-            .iter()
-            .filter_map(Word::plain)
-            .any(|word| word.starts_with('-') && word.contains('A'));
+        let mut plain = words.iter().filter_map(Word::plain);
+        let keyed = plain.any(|word| word.starts_with('-') && word.contains('A'));
         let mut lists = Vec::new();
         for (index, word) in words.iter().enumerate() {
             let has_list = word.parts.iter().any(|part| matches!(part, Part::Array(_)));
@@ -115,8 +110,8 @@ impl Analyzer<'_> {
         }
         if let Some(alias) = state.aliases.get(name).cloned() {
             state.aliases.remove(name);
-            let rest: Vec<&str> = args.iter().map(Text::as_str).collect();
-            return self.script(&format!("{alias} {}", rest.join(" ")), state, stdin);
+            let rest = Text::joined(args).text;
+            return self.script(&format!("{alias} {rest}"), state, stdin);
         }
         let call = Call {
             path: name,
@@ -124,13 +119,9 @@ impl Analyzer<'_> {
             args: Args(args),
             stdin,
         };
-        if let Some(output) = self.builtin(&call, state) {
-            return output;
-        }
-        if let Some(output) = self.shell(&call, state) {
-            return output;
-        }
-        self.program(&call, state)
+        let builtin = self.builtin(&call, state);
+        let known = builtin.or_else(|| self.shell(&call, state));
+        known.unwrap_or_else(|| self.program(&call, state))
     }
 
     /// A program that is neither the shell's own nor a language.
@@ -162,11 +153,8 @@ impl Analyzer<'_> {
 
     fn overridden(&self, argv: &[Text], state: &State) -> Option<Tier> {
         let bash = &self.ctx.overrides.tool_overrides.bash;
-        if bash
-            .destructive
-            .iter()
-            .any(|p| overrides::promotes(p, argv, state, self.ctx.root))
-        {
+        let promotes = |p: &String| overrides::promotes(p, argv, state, self.ctx.root);
+        if bash.destructive.iter().any(promotes) {
             return Some(Tier::Destructive);
         }
         let safe = bash.safe.iter().any(|p| overrides::demotes(p, argv));
@@ -186,8 +174,9 @@ impl Analyzer<'_> {
         for redirect in redirects {
             match &redirect.target {
                 Target::Document(slot) => {
+                    // Unknown parts stay visible to whoever reads the text as a program.
                     let text = slot.get().map(|word| self.expand_one(word, state));
-                    stdin = known_stdin(text);
+                    stdin = text.map_or(Stdin::Unknown, |text| Stdin::Text(text.text));
                 }
                 Target::Word(word) if redirect.operator == "<" && is_process(word) => {
                     for part in &word.parts {
@@ -199,13 +188,7 @@ impl Analyzer<'_> {
                 Target::Word(word) => {
                     let target = self.expand_one(word, state);
                     match redirect.operator {
-                        "<<<" => {
-                            let text = Text {
-                                text: format!("{}\n", target.text),
-                                ..target
-                            };
-                            stdin = known_stdin(Some(text));
-                        }
+                        "<<<" => stdin = Stdin::Text(format!("{}\n", target.text)),
                         "<" => stdin = self.input(&target, state),
                         "<&" if target.text == "0" || target.text.ends_with('-') => {}
                         // Whatever was opened there before.
@@ -229,12 +212,8 @@ impl Analyzer<'_> {
     }
 
     fn output_file(&mut self, operator: &str, target: &Text, state: &mut State, output: &Output) {
-        let descriptor = target.text == "-"
-            || target
-                .text
-                .trim_end_matches('-')
-                .bytes()
-                .all(|b| b.is_ascii_digit());
+        let number = target.text.trim_end_matches('-');
+        let descriptor = number.bytes().all(|b| b.is_ascii_digit());
         if operator == ">&" && descriptor && !target.text.is_empty() {
             return;
         }
@@ -291,7 +270,17 @@ pub(super) struct Call<'c> {
     pub stdin: &'c Stdin,
 }
 
-impl Call<'_> {
+impl<'c> Call<'c> {
+    /// A call of another program in the same place.
+    pub(super) fn of(&self, name: &'c str, args: &'c [Text]) -> Self {
+        Self {
+            path: name,
+            name,
+            args: Args(args),
+            stdin: self.stdin,
+        }
+    }
+
     /// The flags of the program that take the next word.
     pub(super) fn takes(&self) -> &'static [&'static str] {
         table().row(self.name).map_or(&[], |row| &row.takes)
@@ -320,26 +309,14 @@ impl Call<'_> {
                 && !word.text.starts_with('-')
                 && word.text.bytes().all(name)
         });
-        let grouped = || {
-            before
-                .first()
-                .is_some_and(|word| table().has("help-groups", &word.text))
-        };
+        let group = before.first().map_or("", |word| word.as_str());
+        let grouped = || table().has("help-groups", group);
         let most = match self.name {
             "gcloud" | "az" | "aws" | "gh" => 4,
             _ if grouped() => 2,
             _ => 1,
         };
         help && plain && before.len() <= most
-    }
-}
-
-fn known_stdin(text: Option<Text>) -> Stdin {
-    match text {
-        Some(text) if text.exact => Stdin::Text(text.text),
-        // Unknown parts stay visible to whoever reads the text as a program.
-        Some(text) => Stdin::Text(text.text),
-        None => Stdin::Unknown,
     }
 }
 

@@ -56,6 +56,17 @@ impl Text {
         }
     }
 
+    /// Several words as one, blanks between them.
+    pub(super) fn joined(words: &[Text]) -> Self {
+        let texts: Vec<&str> = words.iter().map(Text::as_str).collect();
+        Self {
+            text: texts.join(" "),
+            exact: words.iter().all(|word| word.exact),
+            placed: words.iter().all(|word| word.placed),
+            glob: false,
+        }
+    }
+
     /// Another text, of which the same is known.
     pub(super) fn with(&self, text: impl Into<String>) -> Self {
         Self {

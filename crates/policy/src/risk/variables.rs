@@ -29,17 +29,16 @@ pub(super) enum Kind {
 impl Kind {
     /// The kind that the flags of `declare` name.
     pub(super) fn of(flags: &str) -> Option<Self> {
-        [
+        let letters = [
             ('n', Self::Reference),
             ('i', Self::Number),
             ('l', Self::Lower),
             ('u', Self::Upper),
             ('c', Self::Respelled),
             ('A', Self::Keyed),
-        ]
-        .into_iter()
-        .find(|(letter, _)| flags.contains(*letter))
-        .map(|(_, kind)| kind)
+        ];
+        let mut letters = letters.into_iter();
+        Some(letters.find(|(letter, _)| flags.contains(*letter))?.1)
     }
 }
 
@@ -67,12 +66,8 @@ impl Analyzer<'_> {
             return;
         }
         if let Some(subscript) = subscript {
-            let value = values.into_iter().next().unwrap_or_else(Text::unknown);
-            let value = if assignment.append {
-                Text::unknown()
-            } else {
-                value
-            };
+            let value = values.into_iter().next().filter(|_| !assignment.append);
+            let value = value.unwrap_or_else(Text::unknown);
             self.set_element(name, &subscript, value, state);
             return;
         }
@@ -122,20 +117,18 @@ impl Analyzer<'_> {
         if gaps {
             for (key, value) in values.iter().filter_map(key_and_value) {
                 state.elements.insert(name.to_owned());
-                state
-                    .variables
-                    .insert(format!("{name}[{key}]"), vec![value]);
+                let key = format!("{name}[{key}]");
+                state.variables.insert(key, vec![value]);
             }
-            state
-                .variables
-                .insert(name.to_owned(), vec![Text::unknown()]);
+            let unknown = vec![Text::unknown()];
+            state.variables.insert(name.to_owned(), unknown);
             return;
         }
         let values = match kind {
-            Some(kind) => values
-                .into_iter()
-                .map(|text| self.as_kind(kind, text, state))
-                .collect(),
+            Some(kind) => {
+                let values = values.into_iter();
+                values.map(|text| self.as_kind(kind, text, state)).collect()
+            }
             None => values,
         };
         state.variables.insert(name.to_owned(), values);
@@ -195,8 +188,9 @@ impl Analyzer<'_> {
         let (Some(values), Some(number)) = (state.variables.get(name), number) else {
             return unknown();
         };
+        let from_end = i64::try_from(values.len()).unwrap_or(i64::MAX);
         let index = if number < 0 {
-            i64::try_from(values.len()).unwrap_or(i64::MAX) + number
+            from_end + number
         } else {
             number
         };

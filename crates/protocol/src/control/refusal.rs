@@ -1,8 +1,10 @@
 //! Why a call was not carried out: one kind per reason, with its name on the wire
 //! and the words that people read. Whoever is refused looks at the kind.
 
+use std::sync::LazyLock;
+
 macro_rules! refusals {
-    ($($kind:ident = $code:literal,)*) => {
+    ($($kind:ident,)*) => {
         /// Why the hub, or Slack, did not do what was asked. The first ones are
         /// Slack's, by its own names; the rest are the hub's.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,85 +16,55 @@ macro_rules! refusals {
         impl Refusal {
             /// All of them.
             pub const ALL: &[Refusal] = &[$(Refusal::$kind,)*];
-
-            /// The name on the wire.
-            #[must_use]
-            pub fn code(self) -> &'static str {
-                match self {
-                    $(Refusal::$kind => $code,)*
-                }
-            }
         }
     };
 }
 
 refusals! {
-    AccountInactive = "account_inactive", AlreadyReacted = "already_reacted",
-    BadTimestamp = "bad_timestamp", BotNotFound = "bot_not_found",
-    CannotReplyToMessage = "cannot_reply_to_message", CantDeleteMessage = "cant_delete_message",
-    CantUpdateMessage = "cant_update_message", ChannelNotFound = "channel_not_found",
-    EditWindowClosed = "edit_window_closed", ExpiredUrl = "expired_url",
-    FatalError = "fatal_error", FileNotFound = "file_not_found",
-    FileUploadSizeRestricted = "file_upload_size_restricted",
-    FileUploadsDisabled = "file_uploads_disabled", InternalError = "internal_error",
-    InvalidArguments = "invalid_arguments", InvalidAttachments = "invalid_attachments",
-    InvalidAuth = "invalid_auth", InvalidBlocks = "invalid_blocks",
-    InvalidBlocksFormat = "invalid_blocks_format", InvalidCursor = "invalid_cursor",
-    InvalidFormData = "invalid_form_data", InvalidJson = "invalid_json",
-    InvalidMetadataFormat = "invalid_metadata_format", InvalidName = "invalid_name",
-    InvalidNameRequired = "invalid_name_required", InvalidNameSpecials = "invalid_name_specials",
-    InvalidPostType = "invalid_post_type", InvalidThreadTs = "invalid_thread_ts",
-    InvalidTsLatest = "invalid_ts_latest", InvalidTsOldest = "invalid_ts_oldest",
-    IsArchived = "is_archived", MarkdownTextConflict = "markdown_text_conflict",
-    MessageLimitExceeded = "message_limit_exceeded", MessageNotFound = "message_not_found",
-    MetadataTooLarge = "metadata_too_large", MissingScope = "missing_scope",
-    MsgBlocksTooLong = "msg_blocks_too_long", MsgBlocksTooMany = "msg_blocks_too_many",
-    MsgTooLong = "msg_too_long", NameTaken = "name_taken", NoItemSpecified = "no_item_specified",
-    NoReaction = "no_reaction", NoText = "no_text", NotAllowedTokenType = "not_allowed_token_type",
-    NotAuthed = "not_authed", NotInChannel = "not_in_channel", NotReactable = "not_reactable",
-    Ratelimited = "ratelimited", RequestTimeout = "request_timeout",
-    RestrictedAction = "restricted_action", ServiceUnavailable = "service_unavailable",
-    StorageLimitReached = "storage_limit_reached", ThreadNotFound = "thread_not_found",
-    TokenExpired = "token_expired", TokenRevoked = "token_revoked",
-    TooManyAttachments = "too_many_attachments", TooManyEmoji = "too_many_emoji",
-    TooManyReactions = "too_many_reactions", UnknownMethod = "unknown_method",
-    UserNotFound = "user_not_found", UserNotInChannel = "user_not_in_channel",
-    AlreadyArchived = "already_archived", AlreadyInChannel = "already_in_channel",
-    AlreadyPinned = "already_pinned", CannotUnfurlMessage = "cannot_unfurl_message",
-    CantDeleteFile = "cant_delete_file", CantInviteSelf = "cant_invite_self",
-    CantKickSelf = "cant_kick_self", DuplicateExternalId = "duplicate_external_id",
-    ExchangedTriggerId = "exchanged_trigger_id", ExpiredTriggerId = "expired_trigger_id",
-    HashConflict = "hash_conflict", InvalidBookmarkType = "invalid_bookmark_type",
-    InvalidLink = "invalid_link", InvalidNameMaxlength = "invalid_name_maxlength",
-    InvalidScheduledMessageId = "invalid_scheduled_message_id", InvalidTime = "invalid_time",
-    InvalidTriggerId = "invalid_trigger_id",
-    MessageNotInStreamingState = "message_not_in_streaming_state",
-    MethodNotSupportedForChannelType = "method_not_supported_for_channel_type",
-    MissingRecipientTeamId = "missing_recipient_team_id",
-    MissingRecipientUserId = "missing_recipient_user_id", MissingUnfurls = "missing_unfurls",
-    NoPin = "no_pin", NoUser = "no_user", NotArchived = "not_archived", NotFound = "not_found",
-    PushLimitReached = "push_limit_reached", StreamingStateConflict = "streaming_state_conflict",
-    TimeInPast = "time_in_past", TimeTooFar = "time_too_far", TooLong = "too_long",
-    UsersNotFound = "users_not_found", UsersListNotSupplied = "users_list_not_supplied",
-    NoSuchSubteam = "no_such_subteam",
-    AlreadyDecided = "already_decided", AlreadySettled = "already_settled",
-    CardHasText = "card_has_text", CardWouldBeRedacted = "card_would_be_redacted",
-    ForeignHost = "foreign_host", ForeignOrigin = "foreign_origin", HashMismatch = "hash_mismatch",
-    InvalidAmount = "invalid_amount", InvalidCard = "invalid_card",
-    InvalidChoice = "invalid_choice", InvalidCommand = "invalid_command",
-    NoTestHooks = "no_test_hooks", NotAPerson = "not_a_person", NotAllowed = "not_allowed",
-    NotAnApprover = "not_an_approver", NotTheCard = "not_the_card", RequestTaken = "request_taken",
-    StaleEpoch = "stale_epoch", SubjectMismatch = "subject_mismatch",
-    ThreadStopped = "thread_stopped", UnknownAction = "unknown_action",
-    UnknownBody = "unknown_body", UnknownRequest = "unknown_request",
-    UnknownReservation = "unknown_reservation", UseSlack = "use_slack",
-    ItemAlreadyStarted = "item_already_started", NoSuchRun = "no_such_run",
-    RunBudget = "run_budget", RunNotRunning = "run_not_running",
-    InvalidPerson = "invalid_person", NoRight = "no_right", OwnerStays = "owner_stays",
-    NotInChange = "not_in_change", UnknownModel = "unknown_model",
+    AccountInactive, AlreadyReacted, BadTimestamp, BotNotFound, CannotReplyToMessage,
+    CantDeleteMessage, CantUpdateMessage, ChannelNotFound, EditWindowClosed, ExpiredUrl, FatalError,
+    FileNotFound, FileUploadSizeRestricted, FileUploadsDisabled, InternalError, InvalidArguments,
+    InvalidAttachments, InvalidAuth, InvalidBlocks, InvalidBlocksFormat, InvalidCursor,
+    InvalidFormData, InvalidJson, InvalidMetadataFormat, InvalidName, InvalidNameRequired,
+    InvalidNameSpecials, InvalidPostType, InvalidThreadTs, InvalidTsLatest, InvalidTsOldest,
+    IsArchived, MarkdownTextConflict, MessageLimitExceeded, MessageNotFound, MetadataTooLarge,
+    MissingScope, MsgBlocksTooLong, MsgBlocksTooMany, MsgTooLong, NameTaken, NoItemSpecified,
+    NoReaction, NoText, NotAllowedTokenType, NotAuthed, NotInChannel, NotReactable, Ratelimited,
+    RequestTimeout, RestrictedAction, ServiceUnavailable, StorageLimitReached, ThreadNotFound,
+    TokenExpired, TokenRevoked, TooManyAttachments, TooManyEmoji, TooManyReactions, UnknownMethod,
+    UserNotFound, UserNotInChannel, AlreadyArchived, AlreadyInChannel, AlreadyPinned,
+    CannotUnfurlMessage, CantDeleteFile, CantInviteSelf, CantKickSelf, DuplicateExternalId,
+    ExchangedTriggerId, ExpiredTriggerId, HashConflict, InvalidBookmarkType, InvalidLink,
+    InvalidNameMaxlength, InvalidScheduledMessageId, InvalidTime, InvalidTriggerId,
+    MessageNotInStreamingState, MethodNotSupportedForChannelType, MissingRecipientTeamId,
+    MissingRecipientUserId, MissingUnfurls, NoPin, NoUser, NotArchived, NotFound, PushLimitReached,
+    StreamingStateConflict, TimeInPast, TimeTooFar, TooLong, UsersNotFound, UsersListNotSupplied,
+    NoSuchSubteam, AlreadyDecided, AlreadySettled, CardHasText, CardWouldBeRedacted, ForeignHost,
+    ForeignOrigin, HashMismatch, InvalidAmount, InvalidCard, InvalidChoice, InvalidCommand,
+    NoTestHooks, NotAPerson, NotAllowed, NotAnApprover, NotTheCard, RequestTaken, StaleEpoch,
+    SubjectMismatch, ThreadStopped, UnknownAction, UnknownBody, UnknownRequest, UnknownReservation,
+    UseSlack, ItemAlreadyStarted, NoSuchRun, RunBudget, RunNotRunning, InvalidPerson, NoRight,
+    OwnerStays, NotInChange, UnknownModel,
 }
 
+/// `ThreadStopped` is `thread_stopped` on the wire, and so for all of them.
+static CODES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let snake = |name: String| {
+        let apart = |c: char| c.is_uppercase().then_some('_').into_iter().chain([c]);
+        let code: String = name.chars().flat_map(apart).collect();
+        code.trim_start_matches('_').to_lowercase()
+    };
+    let names = Refusal::ALL.iter().map(|one| format!("{one:?}"));
+    names.map(snake).collect()
+});
+
 impl Refusal {
+    /// The name on the wire.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        &CODES[self as usize]
+    }
+
     /// The one with this name; Slack knows more than we do.
     #[must_use]
     pub fn named(code: &str) -> Option<Self> {

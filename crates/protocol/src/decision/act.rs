@@ -79,11 +79,9 @@ impl FromStr for PersonAct {
         }
         let mut plain = Self::PLAIN.into_iter();
         let plain = plain.find(|act| act.to_string() == text);
-        plain.ok_or_else(|| IdError {
-            what: "act of a person",
-            value: text.to_owned(),
-            expected: "merge, hold, try-again, archive, remember, undo-<number> or take-up-<number>",
-        })
+        let expected =
+            "merge, hold, try-again, archive, remember, undo-<number> or take-up-<number>";
+        plain.ok_or_else(|| IdError::new("act of a person", text, expected))
     }
 }
 

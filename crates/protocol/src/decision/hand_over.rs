@@ -290,8 +290,7 @@ impl Plan {
     /// The hash that an approval of this plan is bound to.
     #[must_use]
     pub fn sha256(&self) -> Sha256Hex {
-        let text = serde_json::to_string(self).unwrap_or_default();
-        Sha256Hex::of(text)
+        Sha256Hex::of_json(self)
     }
 }
 

@@ -245,17 +245,13 @@ pub enum TestLevel {
 impl TestLevel {
     /// All of them.
     pub const ALL: [TestLevel; 3] = [TestLevel::Unit, TestLevel::Integration, TestLevel::E2e];
-
-    /// As models and people write it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            TestLevel::Unit => "unit",
-            TestLevel::Integration => "integration",
-            TestLevel::E2e => "e2e",
-        }
-    }
 }
+
+crate::words! { TestLevel {
+    Unit = "unit",
+    Integration = "integration",
+    E2e = "e2e",
+}}
 
 /// One row of the risk matrix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,13 +1,10 @@
 //! What a person may do in a workspace. Four rights, each holding the ones before it,
 //! and one name for each: that is all there is to give.
 
-use std::{fmt, str::FromStr};
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{DecisionKind, act::PersonAct};
-use crate::IdError;
 
 /// Something that not everybody may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,20 +36,6 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// All of them, the least first.
-    pub const ALL: [Self; 4] = [Self::Guest, Self::Approver, Self::Maintainer, Self::Admin];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Guest => "guest",
-            Self::Approver => "approver",
-            Self::Maintainer => "maintainer",
-            Self::Admin => "admin",
-        }
-    }
-
     /// What it may do, in words.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
@@ -77,24 +60,12 @@ impl Standing {
     }
 }
 
-impl fmt::Display for Standing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Standing {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|one| one.as_str() == text).ok_or_else(|| IdError {
-            what: "standing of a person",
-            value: text.to_owned(),
-            expected: "guest, approver, maintainer or admin",
-        })
-    }
-}
+crate::words! { Standing, "standing of a person", "guest, approver, maintainer or admin" {
+    Guest = "guest",
+    Approver = "approver",
+    Maintainer = "maintainer",
+    Admin = "admin",
+}}
 
 impl DecisionKind {
     /// What somebody needs to decide about such a card.

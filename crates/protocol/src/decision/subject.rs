@@ -61,15 +61,15 @@ impl Subject {
     #[must_use]
     pub fn sha256(&self) -> Sha256Hex {
         match self {
-            Subject::Plan(plan) => hash(plan),
-            Subject::Command(call) => call.sha256(),
-            Subject::Learning(proposal) => proposal.sha256(),
-            Subject::Merge(merge) => hash(merge),
-            Subject::Roadmap(change) => hash(change),
-            Subject::Develop(run) => hash(run),
-            Subject::Maps(maps) => hash(maps),
-            Subject::Picture(picture) => hash(picture),
-            Subject::Cap(refusal) => hash(refusal),
+            Subject::Plan(plan) => Sha256Hex::of_json(plan),
+            Subject::Command(call) => Sha256Hex::of_json(call),
+            Subject::Learning(proposal) => Sha256Hex::of_json(proposal),
+            Subject::Merge(merge) => Sha256Hex::of_json(merge),
+            Subject::Roadmap(change) => Sha256Hex::of_json(change),
+            Subject::Develop(run) => Sha256Hex::of_json(run),
+            Subject::Maps(maps) => Sha256Hex::of_json(maps),
+            Subject::Picture(picture) => Sha256Hex::of_json(picture),
+            Subject::Cap(refusal) => Sha256Hex::of_json(refusal),
         }
     }
 }
@@ -94,10 +94,6 @@ pub(crate) fn from_log<'de, D: Deserializer<'de>>(log: D) -> Result<Subject, D::
     }
     kept.retain(|name, _| !matches!(name.as_str(), "message" | "learnings"));
     Subject::deserialize(Value::Object(kept)).map_err(D::Error::custom)
-}
-
-fn hash(what: &impl Serialize) -> Sha256Hex {
-    Sha256Hex::of(serde_json::to_string(what).unwrap_or_default())
 }
 
 /// Everything that gives a call its meaning. Change any of it and the approval is
@@ -143,7 +139,7 @@ impl Call {
     /// What an approval of it carries.
     #[must_use]
     pub fn sha256(&self) -> Sha256Hex {
-        hash(self)
+        Sha256Hex::of_json(self)
     }
 }
 
@@ -225,7 +221,7 @@ impl Proposal {
     /// The hash of exactly what would be written.
     #[must_use]
     pub fn sha256(&self) -> Sha256Hex {
-        hash(self)
+        Sha256Hex::of_json(self)
     }
 
     /// Its path in the repository.

@@ -36,43 +36,43 @@ pub enum EventKind {
     Issue(u64),
 }
 
-const DECISION: &str = "decision:";
-const CARRIED: &str = "carried:";
-const RAN: &str = "ran:";
-const CONTEXT: &str = "context:";
-const PEOPLE: &str = "people:";
+const DECISION: &str = "decision";
+const CARRIED: &str = "carried";
+const RAN: &str = "ran";
+const CONTEXT: &str = "context";
+const PEOPLE: &str = "people";
 const OVERVIEW: &str = "overview";
-const CHANGE: &str = "change:";
-const ATTACHED: &str = "attached:";
-const EDITED: &str = "edited:";
-const DELETED: &str = "withdrawn:";
-const ITEM: &str = "item:";
-const ISSUE: &str = "issue:";
+const CHANGE: &str = "change";
+const ATTACHED: &str = "attached";
+const EDITED: &str = "edited";
+const DELETED: &str = "withdrawn";
+const ITEM: &str = "item";
+const ISSUE: &str = "issue";
 
 impl EventId {
     /// Under which a person's decision enters a log.
     #[must_use]
     pub fn decision(request: &RequestId) -> Self {
-        Self(format!("{DECISION}{request}"))
+        Self(format!("{DECISION}:{request}"))
     }
 
     /// Under which the outcome of a decision enters a log.
     #[must_use]
     pub fn carried(request: &RequestId) -> Self {
-        Self(format!("{CARRIED}{request}"))
+        Self(format!("{CARRIED}:{request}"))
     }
 
     /// Under which the result of an approved call enters a log.
     #[must_use]
     pub fn ran(request: &RequestId) -> Self {
-        Self(format!("{RAN}{request}"))
+        Self(format!("{RAN}:{request}"))
     }
 
     /// Under which a role is told what it has missed.
     #[must_use]
     pub fn context(until: Option<&MessageTs>, people: bool) -> Self {
         let kind = if people { PEOPLE } else { CONTEXT };
-        Self(format!("{kind}{}", until.map_or("all", MessageTs::as_str)))
+        Self(format!("{kind}:{}", until.map_or("all", MessageTs::as_str)))
     }
 
     /// Under which a role is told about the repository, once in its log.
@@ -84,79 +84,63 @@ impl EventId {
     /// Under which the change at a commit enters the log of whoever reviews it.
     #[must_use]
     pub fn change(head: &CommitSha) -> Self {
-        Self(format!("{CHANGE}{head}"))
+        Self(format!("{CHANGE}:{head}"))
     }
 
     /// Under which a role is told of files that people attached up to a message.
     #[must_use]
     pub fn attached(ts: &MessageTs) -> Self {
-        Self(format!("{ATTACHED}{ts}"))
+        Self(format!("{ATTACHED}:{ts}"))
     }
 
     /// Under which a change of a message enters a log; `change` is the hub's event.
     #[must_use]
     pub fn edited(ts: &MessageTs, change: &EventId, deleted: bool) -> Self {
         let kind = if deleted { DELETED } else { EDITED };
-        Self(format!("{kind}{ts}:{change}"))
+        Self(format!("{kind}:{ts}:{change}"))
     }
 
     /// Under which the PM is told which item of the roadmap the thread builds; `by` is
     /// the run or the message that asked for it.
     #[must_use]
     pub fn item(number: u32, by: &str) -> Self {
-        Self(format!("{ITEM}{number}:{by}"))
+        Self(format!("{ITEM}:{number}:{by}"))
     }
 
     /// Under which the PM is told the text of an issue; `by` is the message that named it.
     #[must_use]
     pub fn issue(number: u64, by: &str) -> Self {
-        Self(format!("{ISSUE}{number}:{by}"))
+        Self(format!("{ISSUE}:{number}:{by}"))
     }
 
     /// What it is about; nothing when the hub delivered it.
     #[must_use]
     pub fn kind(&self) -> Option<EventKind> {
-        let rest = |prefix: &str| self.0.strip_prefix(prefix);
-        let message = |rest: &str| rest.split(':').next()?.parse().ok();
-        if self.0 == OVERVIEW {
-            return Some(EventKind::Overview);
-        }
-        if let Some(request) = rest(DECISION) {
-            return Some(EventKind::Decision(RequestId::new(request)));
-        }
-        if let Some(request) = rest(CARRIED) {
-            return Some(EventKind::Carried(RequestId::new(request)));
-        }
-        if let Some(head) = rest(CHANGE) {
-            return Some(EventKind::Change(CommitSha::new(head)));
-        }
-        if let Some(request) = rest(RAN) {
-            return Some(EventKind::Ran(RequestId::new(request)));
-        }
-        if let Some(rest) = rest(ATTACHED) {
-            return message(rest).map(EventKind::Attached);
-        }
-        if let Some(rest) = rest(EDITED) {
-            return message(rest).map(EventKind::Edited);
-        }
-        if let Some(rest) = rest(DELETED) {
-            return message(rest).map(EventKind::Deleted);
-        }
-        if let Some(rest) = rest(ITEM) {
-            let number = rest.split(':').next()?.parse().ok()?;
-            return Some(EventKind::Item(number));
-        }
-        if let Some(rest) = rest(ISSUE) {
-            let number = rest.split(':').next()?.parse().ok()?;
-            return Some(EventKind::Issue(number));
-        }
-        let (until, people) = match rest(CONTEXT) {
-            Some(until) => (until, false),
-            None => (rest(PEOPLE)?, true),
-        };
-        Some(EventKind::Context {
-            until: until.parse().ok(),
-            people,
+        let (kind, about) = self.0.split_once(':').unwrap_or((&self.0, ""));
+        // What stands before the next colon; behind it is who asked for it.
+        let (first, _) = about.split_once(':').unwrap_or((about, ""));
+        let request = || RequestId::new(about);
+        let until = || about.parse().ok();
+        Some(match kind {
+            OVERVIEW if self.0 == OVERVIEW => EventKind::Overview,
+            DECISION => EventKind::Decision(request()),
+            CARRIED => EventKind::Carried(request()),
+            CHANGE => EventKind::Change(CommitSha::new(about)),
+            RAN => EventKind::Ran(request()),
+            ATTACHED => EventKind::Attached(first.parse().ok()?),
+            EDITED => EventKind::Edited(first.parse().ok()?),
+            DELETED => EventKind::Deleted(first.parse().ok()?),
+            ITEM => EventKind::Item(first.parse().ok()?),
+            ISSUE => EventKind::Issue(first.parse().ok()?),
+            CONTEXT => EventKind::Context {
+                until: until(),
+                people: false,
+            },
+            PEOPLE => EventKind::Context {
+                until: until(),
+                people: true,
+            },
+            _ => return None,
         })
     }
 

@@ -159,14 +159,8 @@ impl Machine {
 
     fn mark_seen(&self, out: &mut Out) {
         let people = self.state.inbox.unseen.iter().filter(|said| said.person);
-        out.extend(
-            people
-                .filter_map(|said| said.ts.clone())
-                .map(|ts| Effect::React {
-                    ts,
-                    mark: Mark::Seen,
-                }),
-        );
+        let seen: Vec<_> = people.filter_map(|said| said.ts.clone()).collect();
+        self.mark(&seen, Mark::Seen, out);
     }
 
     /// Warns people once per thread when most of the budget is used.

@@ -257,12 +257,12 @@ fn corrected(calls: &[&Seen]) -> bool {
         && results.len() == calls.len()
 }
 
-fn call_hash(call: &ToolCall) -> u64 {
+pub(crate) fn call_hash(call: &ToolCall) -> u64 {
     hash(&(&call.name, call.arguments.to_string()))
 }
 
 /// Only ever compared with hashes of the same run, so any hash will do.
-fn hash(value: &(impl Hash + ?Sized)) -> u64 {
+pub(crate) fn hash(value: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()

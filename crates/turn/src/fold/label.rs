@@ -19,11 +19,8 @@ pub(crate) fn spoken(speaker: &Speaker, text: &str) -> String {
     match speaker {
         Speaker::Person { name, .. } => {
             let name = attribute(person_name(name));
-            tagged(
-                "message",
-                &format!(" from=\"person\" name=\"{name}\""),
-                text,
-            )
+            let from = format!(" from=\"person\" name=\"{name}\"");
+            tagged("message", &from, text)
         }
         Speaker::Agent { role } => tagged("message", &format!(" from=\"{role}\""), text),
         Speaker::Runtime => note(text),
@@ -58,10 +55,8 @@ pub(crate) fn summary(text: &str) -> String {
 }
 
 fn tagged(tag: &str, attributes: &str, text: &str) -> String {
-    format!(
-        "<{tag}{attributes}>\n{}\n</{tag}>",
-        escaped(text.trim_end())
-    )
+    let text = escaped(text.trim_end());
+    format!("<{tag}{attributes}>\n{text}\n</{tag}>")
 }
 
 /// Escapes every `<` that begins one of our tags, in any case and with any

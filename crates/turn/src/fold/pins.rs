@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use butler_protocol::{
-    CallId, EventId, EventKind, Finding, HandOver, Plan, Receipt, Record, RequestId, Speaker,
-    ToolCall,
+    CallId, CheckRun, EventId, EventKind, Finding, HandOver, Plan, Receipt, Record, RequestId,
+    Speaker, ToolCall,
 };
 use serde_json::Value;
 
@@ -152,34 +152,23 @@ impl Pins {
         let files: Vec<&str> = files.map(String::as_str).collect();
         let receipt = self.receipt.as_ref().map(receipt_lines);
         let cards: Vec<&str> = self.cards.iter().map(RequestId::as_str).collect();
+        let short = |text: &str, per_cent: usize| clip(text, share(per_cent));
+        let part = |text: &Option<String>, per_cent: usize| {
+            text.as_deref().map(|text| short(text, per_cent))
+        };
         let sections = [
-            ("Where you are", Some(clip(&self.overview, share(8)))),
+            ("Where you are", Some(short(&self.overview, 8))),
             ("The task", Some(task)),
-            (
-                "The plan",
-                self.plan.as_deref().map(|text| clip(text, share(15))),
-            ),
+            ("The plan", part(&self.plan, 15)),
             (
                 "Findings of the last review",
-                Some(clip(&self.findings, share(15))),
+                Some(short(&self.findings, 15)),
             ),
             ("Said since then, newest last", later),
-            (
-                "The checklist",
-                self.checklist.as_deref().map(|text| clip(text, share(10))),
-            ),
-            (
-                "Files changed so far",
-                Some(clip(&files.join("\n"), share(8))),
-            ),
-            (
-                "The last run of the checks",
-                receipt.map(|text| clip(&text, share(4))),
-            ),
-            (
-                "Asked and not answered",
-                self.question.as_deref().map(|text| clip(text, share(3))),
-            ),
+            ("The checklist", part(&self.checklist, 10)),
+            ("Files changed so far", Some(short(&files.join("\n"), 8))),
+            ("The last run of the checks", part(&receipt, 4)),
+            ("Asked and not answered", part(&self.question, 3)),
             (
                 "Cards that nobody has decided about",
                 Some(cards.join(", ")),
@@ -209,34 +198,27 @@ fn plan_lines(plan: &Plan) -> String {
         let place = place.map_or_else(String::new, |place| format!(" ({place})"));
         format!("{number}. {}{place}", step.text)
     });
-    let criteria = plan
-        .criteria
-        .iter()
-        .map(|text| format!("criterion: {text}"));
-    let first = format!("{}: {}", plan.title, plan.summary);
-    let lines: Vec<String> = std::iter::once(first)
-        .chain(steps)
-        .chain(criteria)
-        .collect();
+    let mut lines = vec![format!("{}: {}", plan.title, plan.summary)];
+    lines.extend(steps);
+    lines.extend(
+        plan.criteria
+            .iter()
+            .map(|text| format!("criterion: {text}")),
+    );
     lines.join("\n")
 }
 
 fn finding_line(finding: &Finding) -> String {
-    let Finding {
-        id,
-        place,
-        evidence,
-        fix,
-        ..
-    } = finding;
-    format!("{id} {place}: {evidence} Fix: {fix}")
+    let (id, place, fix) = (&finding.id, &finding.place, &finding.fix);
+    format!("{id} {place}: {} Fix: {fix}", finding.evidence)
 }
 
 fn receipt_lines(receipt: &Receipt) -> String {
-    let line = |check: &butler_protocol::CheckRun| {
+    let line = |check: &CheckRun| {
+        let killed = || "killed".to_owned();
         let end = check
             .exit_code
-            .map_or_else(|| "killed".to_owned(), |code| format!("exit {code}"));
+            .map_or_else(killed, |code| format!("exit {code}"));
         format!("{}: {} ({end})", check.name, check.command)
     };
     let mut lines: Vec<String> = receipt.checks.iter().map(line).collect();

@@ -191,9 +191,8 @@ impl Cards {
     #[must_use]
     pub fn choice(&self, request: &RequestId) -> Option<Choice> {
         let mut choices = self.choices.iter().rev();
-        choices
-            .find(|(_, card, _)| card == request)
-            .map(|(.., choice)| *choice)
+        let found = choices.find(|(_, card, _)| card == request);
+        found.map(|(.., choice)| *choice)
     }
 
     /// The plan that was proposed before this card.
@@ -258,10 +257,8 @@ impl Cards {
     /// The merge card that waits for a person.
     #[must_use]
     pub fn open_merge(&self) -> Option<RequestId> {
-        let mut open = self
-            .asked
-            .iter()
-            .filter(|(_, asked)| asked.kind() == DecisionKind::Merge && asked.used.is_none());
+        let waits = |asked: &Asked| asked.kind() == DecisionKind::Merge && asked.used.is_none();
+        let mut open = self.asked.iter().filter(|(_, asked)| waits(asked));
         open.next().map(|(request, _)| request.clone())
     }
 

@@ -7,6 +7,8 @@ use butler_protocol::{
     Record, RefusedFor, ReviewPlan, Risk, ToolCall, Verdict,
 };
 
+use super::surface::keep_newest;
+
 /// A change under review, as one log knows it.
 #[derive(Debug, Clone, Default)]
 pub struct Review {
@@ -64,6 +66,10 @@ impl Form {
     /// Fills what was not said again from what was said before.
     #[must_use]
     pub fn or(self, before: Option<&Form>) -> Self {
+        fn or<T: Clone>(said: Vec<T>, before: &[T]) -> Vec<T> {
+            let silent = said.is_empty();
+            if silent { before.to_vec() } else { said }
+        }
         let Some(before) = before else {
             return self;
         };
@@ -72,14 +78,6 @@ impl Form {
             risks: or(self.risks, &before.risks),
             tests: or(self.tests, &before.tests),
         }
-    }
-}
-
-fn or<T: Clone>(said: Vec<T>, before: &[T]) -> Vec<T> {
-    if said.is_empty() {
-        before.to_vec()
-    } else {
-        said
     }
 }
 
@@ -141,9 +139,7 @@ impl Review {
                     head: head.clone(),
                     round: *round,
                     receipt: receipt.clone(),
-                    simple: task
-                        .as_ref()
-                        .is_some_and(|task| task.plan.complexity == Complexity::Simple),
+                    simple: matches!(task, Some(task) if task.plan.complexity == Complexity::Simple),
                 });
             }
             HandOver::Verdict { verdict, pr } => {
@@ -169,10 +165,7 @@ impl Review {
                     self.risks_round = verdict.round;
                 }
                 self.form = Some(Form::from(verdict).or(self.form.as_ref()));
-                for finding in &verdict.findings {
-                    self.findings.retain(|known| known.id != finding.id);
-                    self.findings.push(finding.clone());
-                }
+                keep_newest(&mut self.findings, &verdict.findings);
             }
             _ => {}
         }
@@ -279,20 +272,17 @@ fn look(call: &ToolCall) -> Option<(CallId, Option<String>)> {
 /// Whether a diff makes a file.
 fn is_new(diff: &str, path: &str) -> bool {
     let head = format!("diff --git a/{path} b/{path}");
-    let mut lines = diff.lines().skip_while(|line| *line != head).skip(1);
+    let mut lines = diff.lines().skip_while(|line| *line != head);
     lines
-        .next()
+        .nth(1)
         .is_some_and(|line| line.starts_with("new file"))
 }
 
 /// The files whose hunks stand in a diff as it was shown.
 fn shown(diff: &str) -> impl Iterator<Item = &str> {
-    let heads = diff
-        .lines()
-        .filter_map(|line| line.strip_prefix("diff --git a/"));
-    heads.filter_map(|rest| {
+    diff.lines().filter_map(|line| {
         // `a/x b/x`: both names are the same, so the second half is the name.
-        let (_, name) = rest.split_once(" b/")?;
+        let (_, name) = line.strip_prefix("diff --git a/")?.split_once(" b/")?;
         Some(name)
     })
 }

@@ -33,8 +33,8 @@ pub struct Surface {
 impl Surface {
     pub(super) fn push(&mut self, record: &Record) {
         match record {
-            Record::Received { hand_over, .. } => self.received(hand_over),
-            Record::Gave { hand_over, .. } => self.gave(hand_over),
+            Record::Received { hand_over, .. } => self.exchanged(hand_over, true),
+            Record::Gave { hand_over, .. } => self.exchanged(hand_over, false),
             Record::Assistant { calls, .. } => {
                 let taken = calls.iter().filter(|call| call.name == "Screenshot");
                 let taken = taken.map(|call| (call.id.clone(), call.arguments.clone()));
@@ -54,41 +54,27 @@ impl Surface {
         }
     }
 
-    fn received(&mut self, hand_over: &HandOver) {
+    /// Takes a hand-over in; what this role gave itself it need not look at.
+    fn exchanged(&mut self, hand_over: &HandOver, received: bool) {
         match hand_over {
             HandOver::Design(design) => self.design = Some(design.clone()),
-            HandOver::Task(task) => self.planned(&task.plan),
+            HandOver::Task(task) if received => self.planned(&task.plan),
             HandOver::ReadyForReview {
                 task,
                 pictures,
                 look,
                 ..
             } => {
-                if let Some(task) = task {
+                if let Some(task) = task.as_ref().filter(|_| received) {
                     self.planned(&task.plan);
                 }
                 self.pictures.clone_from(pictures);
-                self.to_look = look.then(|| Box::new(hand_over.clone()));
+                self.to_look = (received && *look).then(|| Box::new(hand_over.clone()));
             }
             HandOver::Look { findings, .. } => {
                 self.looks += 1;
-                self.found(findings);
-            }
-            _ => {}
-        }
-    }
-
-    fn gave(&mut self, hand_over: &HandOver) {
-        match hand_over {
-            HandOver::Design(design) => self.design = Some(design.clone()),
-            HandOver::ReadyForReview { pictures, .. } => {
-                self.pictures.clone_from(pictures);
-                self.to_look = None;
-            }
-            HandOver::Look { findings, .. } => {
-                self.looks += 1;
-                self.to_look = None;
-                self.found(findings);
+                self.to_look.take_if(|_| !received);
+                keep_newest(&mut self.findings, findings);
             }
             _ => {}
         }
@@ -100,11 +86,12 @@ impl Surface {
             self.design.clone_from(&plan.design);
         }
     }
+}
 
-    fn found(&mut self, findings: &[Finding]) {
-        for finding in findings {
-            self.findings.retain(|known| known.id != finding.id);
-            self.findings.push(finding.clone());
-        }
+/// Keeps each finding as it was last said.
+pub(super) fn keep_newest(known: &mut Vec<Finding>, said: &[Finding]) {
+    for finding in said {
+        known.retain(|one| one.id != finding.id);
+        known.push(finding.clone());
     }
 }

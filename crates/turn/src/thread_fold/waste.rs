@@ -2,15 +2,15 @@
 //! prompt, tool or gate would have spared. Each call is counted once, by what came
 //! of it, when its results are in.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    hash::{DefaultHasher, Hash, Hasher},
-};
+use std::collections::{BTreeMap, VecDeque};
 
 use butler_protocol::{CallId, Record, TokenUsage, ToolCall};
 use serde_json::Value;
 
-use crate::known::{CHECKLIST, SPEAKING};
+use crate::{
+    asking::stuck::{call_hash, hash},
+    known::{CHECKLIST, SPEAKING},
+};
 
 /// So many calls back a repetition is recognised.
 const REMEMBERED: usize = 64;
@@ -121,9 +121,7 @@ impl Waste {
                 let Some(called) = self.called(call) else {
                     return;
                 };
-                let mut hasher = DefaultHasher::new();
-                (called.hash, &outcome.text).hash(&mut hasher);
-                let came = hasher.finish();
+                let came = hash(&(called.hash, &outcome.text));
                 let ok = outcome.ok;
                 let again = self.seen.contains(&came);
                 if let Some(called) = self.called(call) {
@@ -198,15 +196,13 @@ impl Called {
         let name = call.name.as_str();
         let kind = call.arguments.get("kind").and_then(Value::as_str);
         let words = matches!(kind, Some("question" | "answer"));
-        let mut hasher = DefaultHasher::new();
-        (name, call.arguments.to_string()).hash(&mut hasher);
         Self {
             id: call.id.clone(),
             talk: ["SendMessage", "AskUser", "ReadThread", CHECKLIST].contains(&name)
                 || name == "HandOver" && words,
             speaks: SPEAKING.contains(&name),
             checks: name == "RunChecks",
-            hash: hasher.finish(),
+            hash: call_hash(call),
             begun: false,
             came: None,
         }

@@ -2,16 +2,15 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use super::languages::{Language, Pattern};
 
 /// The first such call, as written.
 pub(super) fn found(language: &Language, body: &str) -> Option<String> {
-    let text = if language.name == "perl" {
-        without_substitutions(body)
-    } else {
-        body.to_owned()
+    let text = match language.name {
+        "perl" => without_substitutions(body),
+        _ => body.to_owned(),
     };
     let mut bare = without_strings(&text, language.name == "node");
     if language.name == "python" {
@@ -21,16 +20,9 @@ pub(super) fn found(language: &Language, body: &str) -> Option<String> {
         let hit = pattern.regex()?.find(text)?.as_str().trim();
         Some(hit.chars().take(60).collect())
     };
-    let calls = language
-        .calls
-        .iter()
-        .find_map(|pattern| hit(pattern, &bare));
-    calls.or_else(|| {
-        language
-            .quoted
-            .iter()
-            .find_map(|pattern| hit(pattern, &text))
-    })
+    let (mut calls, mut quoted) = (language.calls.iter(), language.quoted.iter());
+    let call = calls.find_map(|pattern| hit(pattern, &bare));
+    call.or_else(|| quoted.find_map(|pattern| hit(pattern, &text)))
 }
 
 /// Paths that calls write to, as far as they are literal.
@@ -51,19 +43,11 @@ pub(super) fn written(body: &str) -> Vec<String> {
         )
         .ok()
     });
-    let Some(pattern) = WRITES.as_ref() else {
-        return Vec::new();
-    };
-    pattern
-        .captures_iter(body)
-        .filter_map(|hit| {
-            hit.iter()
-                .skip(1)
-                .flatten()
-                .next()
-                .map(|m| m.as_str().to_owned())
-        })
-        .collect()
+    let hits = WRITES
+        .iter()
+        .flat_map(|pattern| pattern.captures_iter(body));
+    let path = |hit: Captures<'_>| Some(hit.iter().skip(1).flatten().next()?.as_str().to_owned());
+    hits.filter_map(path).collect()
 }
 
 /// Takes the contents out of quotes. A plain quote ends with its line, so that
@@ -72,10 +56,8 @@ fn without_strings(text: &str, template: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let triple = ["'''", "\"\"\""]
-            .into_iter()
-            .find(|mark| rest.starts_with(mark));
-        if let Some(mark) = triple {
+        let mut triple = ["'''", "\"\"\""].into_iter();
+        if let Some(mark) = triple.find(|mark| rest.starts_with(mark)) {
             let end = rest[3..].find(mark).map_or(rest.len(), |at| at + 6);
             out.push_str("''");
             rest = &rest[end..];
@@ -126,16 +108,15 @@ fn without_substitutions(text: &str) -> String {
     let Some(pattern) = SUBSTITUTION.as_ref() else {
         return text.to_owned();
     };
-    pattern
-        .replace_all(text, |hit: &regex::Captures<'_>| {
-            let evaluates = hit.get(1).is_some_and(|flags| flags.as_str().contains('e'));
-            if evaluates {
-                hit[0].to_owned()
-            } else {
-                " ".to_owned()
-            }
-        })
-        .into_owned()
+    let kept = pattern.replace_all(text, |hit: &Captures<'_>| {
+        let flags = hit.get(1).map_or("", |flags| flags.as_str());
+        if flags.contains('e') {
+            hit[0].to_owned()
+        } else {
+            " ".to_owned()
+        }
+    });
+    kept.into_owned()
 }
 
 #[cfg(test)]

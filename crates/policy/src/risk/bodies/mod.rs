@@ -13,7 +13,7 @@ pub(super) mod sql;
 
 pub(super) use languages::{Language, language_of};
 
-use super::{analyzer::Analyzer, args::Args, state::State, text::Text};
+use super::{analyzer::Analyzer, args::Args, place::Place, state::State, text::Text};
 
 /// Where a program text comes from.
 pub(super) enum Inline {
@@ -40,11 +40,8 @@ pub(super) fn inline(language: &Language, args: Args<'_>) -> Inline {
             index += 1;
             continue;
         }
-        if let Some(body) = language
-            .long
-            .iter()
-            .find_map(|flag| word.strip(&format!("{flag}=")))
-        {
+        let mut long = language.long.iter();
+        if let Some(body) = long.find_map(|flag| word.strip(&format!("{flag}="))) {
             texts.push(body);
             continue;
         }
@@ -82,14 +79,8 @@ pub(super) fn inline(language: &Language, args: Args<'_>) -> Inline {
     if texts.is_empty() {
         return Inline::Standard;
     }
-    let exact = texts.iter().all(|text| text.exact);
-    let placed = texts.iter().all(|text| text.placed);
     let lines: Vec<&str> = texts.iter().map(Text::as_str).collect();
-    Inline::Text(Text {
-        exact,
-        placed,
-        ..Text::exact(lines.join("\n"))
-    })
+    Inline::Text(Text::joined(&texts).with(lines.join("\n")))
 }
 
 enum Letters {
@@ -146,14 +137,12 @@ pub(super) fn judge(
     if let Some(call) = calls::found(language, body) {
         return Some(format!("the {name} text calls `{call}`"));
     }
-    calls::written(body)
-        .into_iter()
-        .find(|path| {
-            let place = analyzer.place(&Text::exact(path.as_str()), state);
-            matches!(
-                place,
-                super::place::Place::Outside(_) | super::place::Place::Protected(_)
-            ) || path.starts_with('~')
-        })
-        .map(|path| format!("the {name} text writes to {path}, outside the worktree"))
+    let mut written = calls::written(body).into_iter();
+    let path = written.find(|path| {
+        let place = analyzer.place(&Text::exact(path.as_str()), state);
+        matches!(place, Place::Outside(_) | Place::Protected(_)) || path.starts_with('~')
+    })?;
+    Some(format!(
+        "the {name} text writes to {path}, outside the worktree"
+    ))
 }

@@ -1,13 +1,6 @@
 //! Programs that pack, unpack and decode.
 
-use super::super::{
-    analyzer::Analyzer,
-    args::Args,
-    simple::Call,
-    state::{Output, State},
-    table::{Code, table},
-    text::Text,
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[
     ("tar", tar),
@@ -19,28 +12,18 @@ pub(super) const CODE: &[(&str, Code)] = &[
             || args.long("--decode")
             || args.short('r')
             || call.name == "uudecode";
-        Some(if decodes {
-            Output::Foreign
-        } else {
-            Output::Unknown
+        Some(match decodes {
+            true => Output::Foreign,
+            false => Output::Unknown,
         })
     }),
-];
-
-/// Flags by which tar runs a command.
-const RUNS: [&str; 5] = [
-    "--checkpoint-action",
-    "--to-command",
-    "--info-script",
-    "--new-volume-script",
-    "--rsh-command",
 ];
 
 fn tar(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     let args = call.args;
     analyzer.local("it packs or unpacks files");
     let starts = |flag: &str| args.iter().any(|word| word.text.starts_with(flag));
-    if RUNS.iter().any(|flag| starts(flag)) {
+    if args.iter().any(|word| table().has("tar-runs", &word.text)) {
         analyzer.ask("tar runs a command");
     }
     if starts("--remove-files") || starts("--recursive-unlink") {
@@ -111,20 +94,17 @@ fn tar_values(args: Args<'_>) -> Vec<(char, Text)> {
         return Vec::new();
     };
     let behind = &letters[at + letter.len_utf8()..];
-    let value = if behind.is_empty() {
-        rest.first().cloned()
-    } else {
-        Some(Text::read(behind))
+    let value = match behind {
+        "" => rest.first().cloned(),
+        behind => Some(Text::read(behind)),
     };
     value.map(|value| (letter, value)).into_iter().collect()
 }
 
 fn compress(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     let args = call.args;
-    let unpacks = ["un", "gun", "bun"]
-        .iter()
-        .any(|start| call.name.starts_with(start))
-        || args.short('d');
+    let mut starts = ["un", "gun", "bun"].iter();
+    let unpacks = starts.any(|start| call.name.starts_with(start)) || args.short('d');
     if args.short('c') || args.long("--stdout") || args.operands(&[]).is_empty() {
         return unpacks.then_some(Output::Foreign);
     }

@@ -1,12 +1,6 @@
 //! Scripts and run-targets by their names: what is called deploy, deploys.
 
-use super::super::{
-    analyzer::Analyzer,
-    args::basename,
-    simple::Call,
-    state::{Output, State},
-    table::{Code, table},
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[
     ("targets", run_targets),
@@ -24,16 +18,15 @@ pub(super) const CODE: &[(&str, Code)] = &[
         None
     }),
     ("each-script", |analyzer, call, _| {
-        let names = call.args.operands(&[]);
-        names
-            .iter()
-            .for_each(|word| target(analyzer, &word.text, true));
+        for word in call.args.operands(&[]) {
+            target(analyzer, &word.text, true);
+        }
         None
     }),
     ("each-target", |analyzer, call, _| {
-        call.args
-            .iter()
-            .for_each(|word| target(analyzer, &word.text, false));
+        for word in call.args.iter() {
+            target(analyzer, &word.text, false);
+        }
         None
     }),
     ("java-goals", java_goals),

@@ -1,13 +1,6 @@
 //! cmake: it builds, installs, and has a set of small commands for files.
 
-use super::super::{
-    analyzer::Analyzer,
-    args::Args,
-    simple::Call,
-    state::{Output, State},
-    table::Code,
-    text::Text,
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[("cmake", |analyzer, call, state| {
     builder(analyzer, call, state);

@@ -5,14 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::{
-    analyzer::Analyzer,
-    bodies,
-    simple::Call,
-    state::{Output, State},
-    table::Code,
-    text::{Text, UNKNOWN},
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[("console", console)];
 

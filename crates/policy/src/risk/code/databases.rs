@@ -1,23 +1,13 @@
 //! What database clients are told.
 
-use super::super::{
-    analyzer::Analyzer,
-    bodies::sql,
-    simple::Call,
-    state::{Output, State, Stdin},
-    table::Code,
-    text::Text,
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[
     ("sql", statements),
     ("store", store),
     ("removes-data", |analyzer, call, _| {
-        if call
-            .args
-            .iter()
-            .any(|word| sql::destructive(&word.text).is_some())
-        {
+        let removes = |word: &Text| sql::destructive(&word.text).is_some();
+        if call.args.iter().any(removes) {
             analyzer.ask_online("it removes data");
         }
         None

@@ -1,14 +1,6 @@
 //! One command for each of many words or files: xargs, parallel, find, fd.
 
-use super::super::{
-    analyzer::Analyzer,
-    args::{Args, basename},
-    place::{self, Place},
-    simple::Call,
-    state::{Output, State, Stdin},
-    table::{Code, table},
-    text::Text,
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[
     ("xargs", |analyzer, call, state| {
@@ -58,26 +50,19 @@ impl Analyzer<'_> {
         };
         // Each line in the place of the mark; too many are not followed.
         let lines: Vec<&str> = known.map_or(Vec::new(), |text| text.lines().collect());
-        let values = if (1..=MAX_LINES).contains(&lines.len()) {
-            lines
-                .into_iter()
-                .map(|line| Text::read(line.trim()))
-                .collect()
-        } else {
-            vec![Text::unknown()]
+        let values = match lines.len() {
+            1..=MAX_LINES => lines.iter().map(|line| Text::read(line.trim())).collect(),
+            _ => vec![Text::unknown()],
         };
         for value in values {
             let mut own = state.clone();
-            let words: Vec<Text> = inner
+            let words = inner
                 .iter()
-                .map(|word| {
-                    if word.text.trim() == mark.text {
-                        value.clone()
-                    } else {
-                        word.clone()
-                    }
-                })
-                .collect();
+                .map(|word| match word.text.trim() == mark.text {
+                    true => value.clone(),
+                    false => word.clone(),
+                });
+            let words: Vec<Text> = words.collect();
             own.placeholder = Some((mark.text.clone(), value));
             self.removes_each(&words);
             self.nested(&words, &mut own, &Stdin::Unknown);
@@ -96,28 +81,19 @@ impl Analyzer<'_> {
     fn parallel(&mut self, call: &Call<'_>, state: &mut State) -> Output {
         let stdin = call.stdin;
         let inner = call.args.peel(call.takes(), 0);
-        let end = inner
-            .iter()
-            .position(|word| word.text.starts_with(":::"))
-            .unwrap_or(inner.len());
-        let values: Vec<Text> = inner[end..]
-            .iter()
-            .filter(|word| !word.text.starts_with(":::"))
-            .cloned()
-            .collect();
+        let marks = |word: &Text| word.text.starts_with(":::");
+        let end = inner.iter().position(marks).unwrap_or(inner.len());
+        let mut values = inner[end..].to_vec();
+        values.retain(|word| !marks(word));
         let mut own = state.clone();
         let command = inner[..end].to_vec();
         let known = !values.is_empty();
-        let value = if known {
-            values[0].clone()
-        } else {
-            Text::unknown()
-        };
+        let value = values.first().cloned().unwrap_or_else(Text::unknown);
         self.removes_each(&command);
         if command.is_empty() {
             // Each line, or each value, is a command.
             for value in &values {
-                self.inner(&value.text, value.exact, &mut own, stdin);
+                self.inner(value, &mut own, stdin);
             }
             if !known {
                 self.fed_lines(stdin, &mut own);
@@ -125,17 +101,12 @@ impl Analyzer<'_> {
             return Output::Unknown;
         }
         own.placeholder = Some(("{}".to_owned(), value.clone()));
-        let joined: Vec<&str> = command.iter().map(Text::as_str).collect();
-        let exact = command.iter().all(|word| word.exact);
-        self.inner(&joined.join(" "), exact, &mut own, stdin)
+        self.inner(&Text::joined(&command), &mut own, stdin)
     }
 
     fn fed_lines(&mut self, stdin: &Stdin, state: &mut State) {
         match stdin {
-            Stdin::Text(text) => {
-                let text = text.clone();
-                self.inner(&text, false, state, &Stdin::None);
-            }
+            Stdin::Text(text) => drop(self.inner(&Text::read(text), state, &Stdin::None)),
             Stdin::Unknown => self.ask("it runs each line that is piped into it"),
             Stdin::None => {}
         }
@@ -169,26 +140,20 @@ impl Analyzer<'_> {
                 "-delete" if placed => self.ask_undoable("it removes everything it finds"),
                 "-delete" => self.ask("it removes everything it finds"),
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                    let end = args.0[index..]
-                        .iter()
-                        .position(|word| matches!(word.as_str(), ";" | "+"))
-                        .map_or(args.0.len(), |end| index + end);
+                    let mut words = args.0[index..].iter();
+                    let end = words.position(|word| matches!(word.as_str(), ";" | "+"));
+                    let end = end.map_or(args.0.len(), |end| index + end);
                     let inner = args.0[index..end].to_vec();
                     if !worthless {
                         self.removes_each(&inner);
                     }
                     let mut own = state.clone();
                     own.placeholder = Some(("{}".to_owned(), found.clone()));
-                    let inner: Vec<Text> = inner
-                        .into_iter()
-                        .map(|word| {
-                            if word.text == "{}" {
-                                found.clone()
-                            } else {
-                                word
-                            }
-                        })
-                        .collect();
+                    let inner = inner.into_iter().map(|word| match word.as_str() {
+                        "{}" => found.clone(),
+                        _ => word,
+                    });
+                    let inner: Vec<Text> = inner.collect();
                     self.nested(&inner, &mut own, &Stdin::None);
                     index = end;
                 }

@@ -1,14 +1,7 @@
 //! Programs that move, copy, link and remove files, and what becomes of those
 //! that the text itself made.
 
-use super::super::{
-    analyzer::Analyzer,
-    place::{Place, resolve},
-    simple::Call,
-    state::{Made, Output, State, Stdin},
-    table::{Code, table},
-    text::{Text, UNKNOWN},
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[
     ("remove", remove),
@@ -162,12 +155,11 @@ fn permissions(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) 
         Some((mode, paths)) => (mode.as_str(), paths),
         None => ("", &operands[..]),
     };
+    let ours = |path: &&Text| path.exact && matches!(analyzer.place(path, state), Place::Inside(_));
     let plain = call.name == "chmod"
         && table().has("plain-modes", mode)
         && !call.args.short('R')
-        && paths
-            .iter()
-            .all(|path| path.exact && matches!(analyzer.place(path, state), Place::Inside(_)));
+        && paths.iter().all(ours);
     if plain {
         analyzer.local("it changes who may run or read a file");
     } else {

@@ -1,14 +1,7 @@
 //! gh and its kin where the verb alone does not tell: workflows and the API.
 
-use super::super::{
-    analyzer::Analyzer,
-    simple::Call,
-    state::{Output, State},
-    table::Code,
-};
 use super::builds::script_name;
-use butler_protocol::Tier;
-
+use super::*;
 pub(super) const CODE: &[(&str, Code)] = &[("forge-workflow", workflow), ("forge-api", api)];
 
 /// A workflow that is named for a deployment.
@@ -27,14 +20,11 @@ fn workflow(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Opti
 
 fn api(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Option<Output> {
     const FIELDS: [&str; 5] = ["-f", "-F", "--field", "--raw-field", "--input"];
-    let (_, rest) = call
-        .args
-        .subcommand(&["-R", "--repo"])
-        .filter(|(group, _)| *group == "api")?;
+    let group = call.args.subcommand(&["-R", "--repo"]);
+    let (_, rest) = group.filter(|(group, _)| *group == "api")?;
     let method = rest.values(&["-X", "--method"]);
-    let method = method
-        .first()
-        .map_or(String::new(), |text| text.text.to_uppercase());
+    let method = method.first().map(|text| text.text.to_uppercase());
+    let method = method.unwrap_or_default();
     let mutation = rest.iter().any(|word| {
         let text = word.text.to_lowercase();
         text.contains("mutation") && text.contains("delete")

@@ -1,18 +1,8 @@
 //! git: where it works, what it is told before the subcommand, and the few
 //! subcommands whose words have to be followed.
 
-use butler_protocol::Tier;
-
-use super::super::{
-    analyzer::Analyzer,
-    args::Args,
-    place::resolve,
-    simple::Call,
-    state::{Output, State, Stdin},
-    table::{Code, table},
-    text::Text,
-};
 use super::git_config;
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[
     ("git", git),
@@ -68,14 +58,8 @@ fn git(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Optio
         return Some(analyzer.script(&text, &mut own, call.stdin));
     }
     let row = table().row("git-subcommand")?;
-    let output = analyzer.by_row(
-        row,
-        &Call {
-            args: Args(told),
-            ..*call
-        },
-        &mut own,
-    );
+    let args = Args(told);
+    let output = analyzer.by_row(row, &Call { args, ..*call }, &mut own);
     if let Some(folder) = elsewhere
         && !table().has("git-reads", name)
     {
@@ -89,11 +73,8 @@ fn folders(analyzer: &Analyzer<'_>, globals: Args<'_>, own: &mut State) -> Optio
     let mut elsewhere = None;
     for folder in globals.values(&["-C", "--git-dir", "--work-tree"]) {
         own.cwd = folder.placed.then(|| resolve(&folder.text, own)).flatten();
-        if !own
-            .cwd
-            .as_deref()
-            .is_some_and(|cwd| analyzer.is_inside(cwd))
-        {
+        let cwd = own.cwd.as_deref();
+        if !cwd.is_some_and(|cwd| analyzer.is_inside(cwd)) {
             elsewhere = Some(folder.text);
         }
     }
@@ -116,18 +97,14 @@ fn settings(analyzer: &mut Analyzer<'_>, globals: Args<'_>, name: &str) -> Optio
             analyzer.ask(format!("git's {key} decides what git runs"));
         }
     }
-    if globals
-        .iter()
-        .any(|word| word.text.starts_with("--exec-path="))
-    {
+    let moves = |word: &Text| word.text.starts_with("--exec-path=");
+    if globals.iter().any(moves) {
         analyzer.ask("git runs programs of another folder");
     }
     let mut alias = None;
     for setting in globals.values(&["-c"]) {
-        let (key, value) = setting
-            .text
-            .split_once('=')
-            .unwrap_or((&setting.text, "true"));
+        let pair = setting.text.split_once('=');
+        let (key, value) = pair.unwrap_or((&setting.text, "true"));
         let named = key.to_lowercase();
         if named.strip_prefix("alias.") == Some(name.to_lowercase().as_str()) {
             alias = Some(value.to_owned());
@@ -145,10 +122,8 @@ fn read(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Opti
         "--git-path",
         "--absolute-git-dir",
     ];
-    let name = call
-        .args
-        .get(0)
-        .filter(|name| table().has("git-reads", name))?;
+    let name = call.args.get(0);
+    let name = name.filter(|name| table().has("git-reads", name))?;
     let args = Args(&call.args.0[1..]);
     if name == "grep" {
         for pager in args.values(&["-O", "--open-files-in-pager"]) {
@@ -228,28 +203,24 @@ fn submodule(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) {
         return;
     };
     match rest.since_operand(&[]) {
-        [only] => analyzer.inner(&only.text, only.exact, &mut state.clone(), &Stdin::None),
-        argv => analyzer.nested(argv, &mut state.clone(), &Stdin::None),
-    };
+        [only] => analyzer.inner_apart(only, state),
+        argv => drop(analyzer.nested(argv, &mut state.clone(), &Stdin::None)),
+    }
 }
 
 /// `git clone`, `git init`: where the repository is put, and who says what runs.
 fn place(analyzer: &mut Analyzer<'_>, clones: bool, args: Args<'_>, state: &State) {
     let operands = args.operands(table().list("clone-flags"));
     for setting in args.values(&["-c", "--config"]) {
-        let (key, value) = setting
-            .text
-            .split_once('=')
-            .unwrap_or((&setting.text, "true"));
+        let pair = setting.text.split_once('=');
+        let (key, value) = pair.unwrap_or((&setting.text, "true"));
         git_config::setting_runs(analyzer, key, value, setting.exact);
     }
     if let Some(program) = args.values(&["-u", "--upload-pack"]).first() {
         analyzer.ask_online(format!("git runs `{}`", program.text));
     }
-    if operands
-        .first()
-        .is_some_and(|url| url.text.starts_with("ext::"))
-    {
+    let first = operands.first();
+    if first.is_some_and(|url| url.text.starts_with("ext::")) {
         analyzer.ask_online("the remote is a command");
     }
     // An address, not a folder.

@@ -1,6 +1,6 @@
 //! Settings of git: those that make it run something, and who sets them.
 
-use super::super::{analyzer::Analyzer, args::Args, state::State, table::table};
+use super::*;
 
 /// Whether a key makes git run something.
 pub(in super::super) fn executes(key: &str) -> bool {

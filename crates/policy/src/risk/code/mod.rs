@@ -18,7 +18,19 @@ mod strings;
 mod text_tools;
 mod wrappers;
 
-use super::table::Code;
+// What all of it is written with.
+use butler_protocol::Tier;
+
+use super::{
+    analyzer::Analyzer,
+    args::{Args, basename},
+    bodies::{self, awk, sed, sql},
+    place::{self, Place, resolve},
+    simple::Call,
+    state::{Made, Output, State, Stdin},
+    table::{Code, table},
+    text::{Text, UNKNOWN},
+};
 
 pub(super) use builds::script_name;
 pub(super) use git_config::executes;

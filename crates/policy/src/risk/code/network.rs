@@ -1,17 +1,7 @@
 //! Programs that talk to other machines: what they send, and where what they
 //! fetch is put.
 
-use butler_protocol::Tier;
-
-use super::super::{
-    analyzer::Analyzer,
-    args::Args,
-    place::{Place, resolve},
-    simple::Call,
-    state::{Made, Output, State},
-    table::{Code, table},
-    text::Text,
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[
     ("curl", curl),
@@ -49,37 +39,27 @@ fn last_part(url: &Text) -> Text {
 fn in_folder(folder: Option<&Text>, name: Text) -> Text {
     match folder {
         Some(folder) => Text {
-            text: format!("{}/{}", folder.text, name.text),
             placed: folder.placed && name.placed,
-            exact: false,
-            glob: false,
+            ..Text::placed(format!("{}/{}", folder.text, name.text))
         },
         None => name,
     }
 }
 
 fn curl(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
-    const SENDS: [&str; 4] = ["--data", "--form", "--upload-file", "--json"];
     let apart = call.args.apart("oHdXAbceuxFTwmDEKryYzCPQtU");
     let args = Args(&apart);
     let away = !goes_only(call, args, is_here);
     analyzer.find(Tier::WriteLocal, "it talks to another machine", away);
     let method = args.values(&["-X", "--request"]);
     let is = |wanted: &[&str]| {
-        let named = |text: &Text| {
-            wanted
-                .iter()
-                .any(|name| text.text.eq_ignore_ascii_case(name))
-        };
+        let named = |text: &Text| wanted.contains(&text.text.to_ascii_uppercase().as_str());
         method.iter().any(named)
     };
     if is(&["DELETE"]) && !goes_only(call, args, is_local) {
         analyzer.ask_online("it deletes on another machine");
     }
-    let sends = |word: &Text| {
-        matches!(word.as_str(), "-d" | "-F" | "-T")
-            || SENDS.iter().any(|flag| word.text.starts_with(flag))
-    };
+    let sends = |word: &Text| table().has("curl-sends", &word.text);
     if args.iter().any(sends) || is(&["POST", "PUT", "PATCH"]) {
         analyzer.find(Tier::WriteVisible, "it sends data to another machine", away);
     }
@@ -96,52 +76,36 @@ fn curl(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Opti
     for target in targets {
         saved(analyzer, &in_folder(folder.as_ref(), target), state);
     }
-    Some(if to_file {
-        Output::nothing()
-    } else {
-        Output::Foreign
+    Some(match to_file {
+        true => Output::nothing(),
+        false => Output::Foreign,
     })
 }
 
 /// Whether every address is one of those. What is told to go another way is none.
 fn goes_only(call: &Call<'_>, args: Args<'_>, there: fn(&str) -> bool) -> bool {
-    const DETOURS: [&str; 7] = [
-        "-x",
-        "--proxy",
-        "--resolve",
-        "--connect-to",
-        "--preproxy",
-        "-K",
-        "--config",
-    ];
     let mut urls: Vec<Text> = args.operands(call.takes()).into_iter().cloned().collect();
     urls.extend(args.values(&["--url"]));
-    args.values(&DETOURS).is_empty()
+    args.values(table().list("curl-detours")).is_empty()
         && !urls.is_empty()
         && urls.iter().all(|url| url.exact && there(&url.text))
 }
 
-/// Ports where stores and daemons listen: what is deleted there is data.
-const STORES: [&str; 9] = [
-    "2375", "2379", "5984", "6333", "7700", "8123", "8500", "9200", "9201",
-];
-
 /// This machine, but for its stores.
 fn is_local(url: &str) -> bool {
     let port = authority(url).rsplit_once(':').map(|(_, port)| port);
-    is_here(url) && !port.is_some_and(|port| STORES.contains(&port))
+    is_here(url) && !port.is_some_and(|port| table().has("store-ports", port))
 }
 
 /// This machine.
 fn is_here(url: &str) -> bool {
     let authority = authority(url);
     let host = authority.split(':').next().unwrap_or_default();
-    !authority.contains('@')
-        && (authority.starts_with("[::1]")
-            || host == "localhost"
-            || host
-                .parse::<std::net::Ipv4Addr>()
-                .is_ok_and(|ip| ip.is_loopback()))
+    let ours = host
+        .parse::<std::net::Ipv4Addr>()
+        .is_ok_and(|ip| ip.is_loopback());
+    let named = authority.starts_with("[::1]") || host == "localhost";
+    !authority.contains('@') && (named || ours)
 }
 
 fn authority(url: &str) -> &str {
@@ -156,10 +120,8 @@ fn wget(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Opti
     let away = urls.is_empty() || !urls.iter().all(|url| url.exact && is_here(&url.text));
     let starts = |flag: &str| args.iter().any(|word| word.text.starts_with(flag));
     let method = args.values(&["--method"]);
-    if method
-        .iter()
-        .any(|text| text.text.eq_ignore_ascii_case("delete"))
-    {
+    let deletes = |text: &Text| text.text.eq_ignore_ascii_case("delete");
+    if method.iter().any(deletes) {
         analyzer.ask_online("it deletes on another machine");
     } else if !method.is_empty() || starts("--post-") || starts("--body-") {
         analyzer.find(Tier::WriteVisible, "it sends data to another machine", away);
@@ -170,30 +132,23 @@ fn wget(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Opti
     }
     let sets = |word: &Text| word.text.starts_with("-e") && word.text.contains("output_document");
     if args.iter().any(sets) || starts("--execute") {
-        analyzer.find(
-            Tier::WriteVisible,
-            "it takes settings from the command",
-            true,
-        );
+        let reason = "it takes settings from the command";
+        analyzer.find(Tier::WriteVisible, reason, true);
     }
     for log in args.values(&["-o", "-a", "--output-file"]) {
         analyzer.write(&log, state, "writes to");
     }
     let document = args.values(&["-O", "--output-document"]);
-    if document
-        .iter()
-        .any(|path| path.text == "-" || path.text.starts_with("/dev/"))
-    {
+    let printed = |path: &Text| path.text == "-" || path.text.starts_with("/dev/");
+    if document.iter().any(printed) {
         return Some(Output::Foreign);
     }
     if let Some(path) = document.first() {
         saved(analyzer, path, state);
         return Some(Output::nothing());
     }
-    let folder = args
-        .values(&["-P", "--directory-prefix"])
-        .into_iter()
-        .next();
+    let folders = args.values(&["-P", "--directory-prefix"]);
+    let folder = folders.into_iter().next();
     for url in urls {
         let path = in_folder(folder.as_ref(), last_part(url));
         if !path.text.is_empty() {

@@ -1,15 +1,7 @@
 //! Package managers where the verb alone does not tell: scripts they run, texts
 //! they evaluate, settings that name a program, packages they fetch.
 
-use super::super::{
-    analyzer::Analyzer,
-    args::Args,
-    bodies,
-    simple::Call,
-    state::{Output, State, Stdin},
-    table::{Code, table},
-    text::Text,
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[
     ("npm-call", |analyzer, call, state| {
@@ -26,9 +18,8 @@ pub(super) const CODE: &[(&str, Code)] = &[
     ("shell-setting", |analyzer, call, _| {
         const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "/bin/bash", "/bin/sh"];
         let shells = call.args.values(&["--script-shell", "--shell"]);
-        let odd = shells
-            .into_iter()
-            .find(|shell| !SHELLS.contains(&shell.as_str()));
+        let mut shells = shells.into_iter();
+        let odd = shells.find(|shell| !SHELLS.contains(&shell.as_str()));
         decides(analyzer, odd, call.name);
         None
     }),
@@ -104,7 +95,7 @@ fn calls(analyzer: &mut Analyzer<'_>, flags: Args<'_>, state: &State) -> bool {
     let texts = flags.values(&["-c", "--call"]);
     for text in &texts {
         analyzer.local("it runs a command");
-        analyzer.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
+        analyzer.inner_apart(text, state);
     }
     !texts.is_empty()
 }
@@ -130,8 +121,7 @@ fn in_workspace(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State)
         return None;
     }
     analyzer.local("it builds or tests");
-    let yarn = std::iter::once(Text::exact("yarn"));
-    let words: Vec<Text> = yarn.chain(rest.iter().cloned()).collect();
+    let words = Args(rest).behind_program("yarn");
     Some(analyzer.nested(&words, &mut state.clone(), call.stdin))
 }
 
@@ -142,10 +132,8 @@ fn runs_script(analyzer: &mut Analyzer<'_>, args: Args<'_>, stdin: &Stdin, state
     if args.iter().any(away) {
         analyzer.ask_online("it runs code from the network");
     }
-    let piped = args.operands(&[]);
-    let piped = piped
-        .first()
-        .is_some_and(|word| matches!(word.as_str(), "-" | "/dev/stdin"));
+    let first = args.operands(&[]).first().map(|word| word.as_str());
+    let piped = matches!(first, Some("-" | "/dev/stdin"));
     match stdin {
         Stdin::Text(text) if piped => node(analyzer, text, state),
         Stdin::Unknown if piped => analyzer.ask_online("it runs whatever is piped into it"),
@@ -174,18 +162,14 @@ fn evaluates(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) -> bool
 
 /// `cargo watch -s 'text'`, `-x 'test --all'`, `-- words`.
 fn cargo_watch(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
-    let (_, rest) = call
-        .args
-        .subcommand(&[])
-        .filter(|(name, _)| *name == "watch")?;
+    let verb = call.args.subcommand(&[]);
+    let (_, rest) = verb.filter(|(name, _)| *name == "watch")?;
     analyzer.local("it runs a command");
     let texts = rest.values(&["-s", "--shell"]).into_iter();
-    let cargo = rest.values(&["-x", "--exec"]).into_iter().map(|text| Text {
-        text: format!("cargo {}", text.text),
-        ..text
-    });
+    let cargo = rest.values(&["-x", "--exec"]).into_iter();
+    let cargo = cargo.map(|text| text.with(format!("cargo {}", text.text)));
     for text in texts.chain(cargo) {
-        analyzer.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
+        analyzer.inner_apart(&text, state);
     }
     if let Some(words) = rest.behind("--") {
         analyzer.nested(words, &mut state.clone(), &Stdin::None);
@@ -213,10 +197,8 @@ impl Analyzer<'_> {
         let told =
             version.is_some() || own.any(&["-y", "--yes", "-p", "--package", "--from", "--with"]);
         if !kept_local && (told || !LOCAL_FIRST.contains(&fetcher)) {
-            self.ask_online(format!(
-                "`{fetcher}` fetches `{}` and runs it",
-                package.as_str()
-            ));
+            let package = package.as_str();
+            self.ask_online(format!("`{fetcher}` fetches `{package}` and runs it"));
         }
     }
 }

@@ -1,13 +1,6 @@
 //! What the simplest programs print, as far as it is known.
 
-use super::super::{
-    analyzer::Analyzer,
-    place::resolve,
-    simple::Call,
-    state::{Made, Output, State, Stdin},
-    table::Code,
-    text::Text,
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[
     ("echo", |_, call, _| Some(echo(call))),

@@ -1,14 +1,6 @@
 //! Commands given as one string: `script -c`, `watch`, `hyperfine`, ssh.
 
-use butler_protocol::Tier;
-
-use super::super::{
-    analyzer::Analyzer,
-    simple::Call,
-    state::{Output, State, Stdin},
-    table::Code,
-    text::Text,
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[
     ("texts", |analyzer, call, state| {
@@ -19,7 +11,7 @@ pub(super) const CODE: &[(&str, Code)] = &[
     }),
     ("last-text", |analyzer, call, state| {
         let text = call.args.0.last()?;
-        analyzer.inner(&text.text, text.exact, &mut state.clone(), call.stdin);
+        analyzer.inner(text, &mut state.clone(), call.stdin);
         None
     }),
 ];
@@ -29,42 +21,25 @@ impl Analyzer<'_> {
     fn strings(&mut self, call: &Call<'_>, state: &mut State) -> Output {
         self.local("it runs a command");
         let mut operands = call.args.operands(call.takes());
-        let setup = call
-            .args
-            .values(&["--prepare", "-p", "--setup", "--cleanup"]);
+        let flags = ["--prepare", "-p", "--setup", "--cleanup"];
+        let setup = call.args.values(&flags);
         if matches!(call.name, "tmux" | "screen") {
-            let sub = [
-                "new",
-                "new-session",
-                "new-window",
-                "split-window",
-                "send-keys",
-                "send",
-                "run-shell",
-                "if-shell",
-            ];
-            operands.retain(|word| !sub.contains(&word.as_str()));
+            operands.retain(|word| !table().has("session-verbs", &word.text));
         }
-        let start = operands
-            .first()
-            .and_then(|first| call.args.iter().position(|word| std::ptr::eq(word, *first)));
+        let mut words = call.args.iter();
+        let first = operands.first();
+        let start = first.and_then(|first| words.position(|word| std::ptr::eq(word, *first)));
         // What follows the first word that is no flag of the wrapper is the
         // command's, its flags too.
         let argv = start.map_or(&[][..], |start| &call.args.0[start..]);
         if call.name == "concurrently" || call.name == "hyperfine" || argv.len() == 1 {
             for text in operands.into_iter().chain(&setup) {
-                self.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
+                self.inner_apart(text, state);
             }
         } else if !argv.is_empty() {
             self.nested(argv, &mut state.clone(), &Stdin::None);
-            let text: Vec<&str> = argv.iter().map(Text::as_str).collect();
             if call.name != "entr" {
-                self.inner(
-                    &text.join(" "),
-                    argv.iter().all(|w| w.exact),
-                    &mut state.clone(),
-                    &Stdin::None,
-                );
+                self.inner_apart(&Text::joined(argv), state);
             }
         }
         Output::Unknown
@@ -75,13 +50,7 @@ impl Analyzer<'_> {
         self.find(Tier::WriteVisible, "it talks to another machine", true);
         for option in args.values(&["-o"]) {
             let lower = option.text.to_lowercase();
-            let runs = [
-                "proxycommand",
-                "localcommand",
-                "knownhostscommand",
-                "permitlocalcommand",
-            ];
-            if runs.iter().any(|key| lower.starts_with(key)) && !lower.ends_with("=none") {
+            if table().has("ssh-runs", &lower) && !lower.ends_with("=none") {
                 self.ask_online("the ssh option runs a command here");
             }
         }
@@ -98,13 +67,7 @@ impl Analyzer<'_> {
         if rest.is_empty() {
             self.remote_shell(stdin, &mut own);
         } else {
-            let text: Vec<&str> = rest.iter().map(Text::as_str).collect();
-            self.inner(
-                &text.join(" "),
-                rest.iter().all(|word| word.exact),
-                &mut own,
-                stdin,
-            );
+            self.inner(&Text::joined(rest), &mut own, stdin);
         }
         Output::Foreign
     }
@@ -112,10 +75,7 @@ impl Analyzer<'_> {
     /// A login without a command runs what stands on its input.
     fn remote_shell(&mut self, stdin: &Stdin, state: &mut State) {
         match stdin {
-            Stdin::Text(text) => {
-                let text = text.clone();
-                self.inner(&text, false, state, &Stdin::None);
-            }
+            Stdin::Text(text) => drop(self.inner(&Text::read(text), state, &Stdin::None)),
             Stdin::Unknown => self.ask_online("another machine runs whatever is piped into it"),
             Stdin::None => {}
         }

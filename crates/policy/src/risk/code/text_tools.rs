@@ -1,13 +1,6 @@
 //! sed, awk, sort, editors: tools for text that can also write and run.
 
-use super::super::{
-    analyzer::Analyzer,
-    bodies::{awk, sed},
-    simple::Call,
-    state::{Output, State, Stdin},
-    table::{Code, table},
-    text::{Text, UNKNOWN},
-};
+use super::*;
 
 pub(super) const CODE: &[(&str, Code)] = &[
     ("sed", judge_sed),
@@ -40,16 +33,14 @@ fn judge_sed(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) ->
     let args = call.args;
     let mut scripts = args.values(&["-e", "--expression"]);
     // `-ne 'script'`, `-Ee 'script'`: e merged behind other letters.
-    for pair in args.0.windows(2) {
-        let flags = pair[0].as_str();
-        if flags.len() > 2
+    let merged = |flags: &str| {
+        flags.len() > 2
             && flags.starts_with('-')
             && !flags.starts_with("--")
             && flags.ends_with('e')
-        {
-            scripts.push(pair[1].clone());
-        }
-    }
+    };
+    let pairs = args.0.windows(2).filter(|pair| merged(&pair[0].text));
+    scripts.extend(pairs.map(|pair| pair[1].clone()));
     let operands = args.operands(&["-e", "--expression", "-f", "--file", "-l"]);
     let mut files = args.values(&["-f", "--file"]);
     files.extend(args.merged_value('f'));
@@ -86,10 +77,7 @@ fn judge_sed(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) ->
                 && text.contains('i'))
     });
     if in_place {
-        let merged = args.0.iter().filter(|w| {
-            let t = w.as_str();
-            t.len() > 2 && t.starts_with('-') && !t.starts_with("--") && t.ends_with('e')
-        });
+        let merged = args.iter().filter(|word| merged(&word.text));
         write_operands(analyzer, &operands, state, given + merged.count());
     }
     None
@@ -97,20 +85,6 @@ fn judge_sed(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) ->
 
 fn judge_awk(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     let args = call.args;
-    let with_value = [
-        "-F",
-        "-v",
-        "-f",
-        "--file",
-        "--assign",
-        "--field-separator",
-        "-i",
-        "--include",
-        "-e",
-        "--source",
-        "-E",
-        "-l",
-    ];
     let mut programs = args.values(&["-e", "--source"]);
     let files = args.values(&["-f", "--file", "-E", "--exec"]);
     let from_file = !files.is_empty();
@@ -118,7 +92,7 @@ fn judge_awk(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) ->
         let text = analyzer.program_text(&file, call.stdin, state);
         programs.extend(text.as_deref().map(Text::read));
     }
-    let operands = args.operands(&with_value);
+    let operands = args.operands(table().list("awk-flags"));
     let given = usize::from(programs.is_empty() && !from_file);
     if given == 1 {
         programs.extend(operands.first().map(|word| (*word).clone()));
@@ -139,11 +113,8 @@ fn judge_awk(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) ->
             analyzer.ask("the awk program is not known before it runs");
         }
     }
-    if args
-        .values(&["-i", "--include"])
-        .iter()
-        .any(|name| name.text == "inplace")
-    {
+    let included = args.values(&["-i", "--include"]);
+    if included.iter().any(|name| name.text == "inplace") {
         write_operands(analyzer, &operands, state, given);
     }
     None
@@ -157,9 +128,8 @@ fn finder(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Op
         let runs = ["execute", "become", "reload", "transform", "preview"];
         for action in runs.iter().filter_map(|run| binding.text.find(run)) {
             let rest = &binding.text[action..];
-            let start = rest
-                .find(['(', ':', '[', '{'])
-                .map_or(rest.len(), |at| at + 1);
+            let open = rest.find(['(', ':', '[', '{']);
+            let start = open.map_or(rest.len(), |at| at + 1);
             let inner = rest[start..].trim_end_matches([')', ']', '}']);
             texts.push(binding.with(inner));
         }
@@ -167,7 +137,7 @@ fn finder(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Op
     for text in texts {
         let mut own = state.clone();
         own.placeholder = Some(("{}".to_owned(), Text::placed("found")));
-        analyzer.inner(&text.text, text.exact, &mut own, &Stdin::None);
+        analyzer.inner(&text, &mut own, &Stdin::None);
     }
     None
 }

@@ -1,17 +1,7 @@
 //! Wrappers whose own words have to be read: `env`, `setarch`, `bwrap`, debuggers,
 //! and what takes other rights.
 
-use super::super::{
-    analyzer::Analyzer,
-    args::Args,
-    place::resolve,
-    simple::Call,
-    state::{Output, State, Stdin},
-    table::{Code, table},
-    text::Text,
-};
-use butler_protocol::Tier;
-
+use super::*;
 pub(super) const CODE: &[(&str, Code)] = &[
     ("env", |analyzer, call, state| {
         Some(analyzer.env(call.args, state, call.stdin))
@@ -37,10 +27,7 @@ pub(super) const CODE: &[(&str, Code)] = &[
         Some(analyzer.peeled(bwrap(call.args.0), state, call.stdin))
     }),
     ("capsh", |analyzer, call, state| {
-        let bash = std::iter::once(Text::exact("bash"));
-        let words: Vec<Text> = bash
-            .chain(call.args.behind("--")?.iter().cloned())
-            .collect();
+        let words = Args(call.args.behind("--")?).behind_program("bash");
         Some(analyzer.nested(&words, state, call.stdin))
     }),
     ("other-rights", |analyzer, call, state| {
@@ -78,7 +65,6 @@ impl Analyzer<'_> {
         state: &mut State,
         stdin: &Stdin,
     ) -> Output {
-        self.find(Tier::Read, "", false);
         // Assignments before the command, as `cross-env A=1 x`.
         let start = inner.iter().position(|word| !is_assignment(&word.text));
         for word in &inner[..start.unwrap_or(inner.len())] {
@@ -114,22 +100,11 @@ impl Analyzer<'_> {
             let text = word.as_str();
             index += 1;
             let split = word.strip("--split-string=").or_else(|| split_flag(word));
+            let next = split.as_ref().is_some_and(|text| text.text.is_empty());
             match text {
-                "--split-string" => {
-                    return self.env_string(
-                        args.0.get(index),
-                        &args.0[(index + 1).min(args.0.len())..],
-                        &mut own,
-                        stdin,
-                    );
-                }
-                _ if split.as_ref().is_some_and(|text| text.text.is_empty()) => {
-                    return self.env_string(
-                        args.0.get(index),
-                        &args.0[(index + 1).min(args.0.len())..],
-                        &mut own,
-                        stdin,
-                    );
+                _ if next || text == "--split-string" => {
+                    let rest = args.0.get(index + 1..).unwrap_or_default();
+                    return self.env_string(args.0.get(index), rest, &mut own, stdin);
                 }
                 _ if split.is_some() => {
                     return self.env_string(split.as_ref(), &args.0[index..], &mut own, stdin);
@@ -162,41 +137,24 @@ impl Analyzer<'_> {
         };
         // What follows the string is words already.
         let more: Vec<String> = rest.iter().map(quoted).collect();
-        let command = format!("env {} {}", text.text, more.join(" "));
-        self.inner(
-            &command,
-            text.exact && rest.iter().all(|word| word.exact),
-            state,
-            stdin,
-        )
+        let mut command = text.with(format!("env {} {}", text.text, more.join(" ")));
+        command.exact &= rest.iter().all(|word| word.exact);
+        self.inner(&command, state, stdin)
     }
 }
 
 /// Whether a command of a debugger leaves it.
 fn debugger_runs(command: &Text) -> bool {
-    let text = command.text.trim_start();
-    text.starts_with('!')
-        || [
-            "shell",
-            "python",
-            "py ",
-            "pipe",
-            "script",
-            "platform shell",
-            "make",
-        ]
-        .iter()
-        .any(|start| text.starts_with(start))
+    let text = command.text.trim_start().replace(' ', "␣");
+    table().has("debugger-runs", &text)
 }
 
 /// What stands behind the `S` of `-S`, `-iS`, `-vS…`.
 fn split_flag(word: &Text) -> Option<Text> {
     let letters = word.text.strip_prefix('-')?;
     let (before, rest) = letters.split_once('S')?;
-    before
-        .chars()
-        .all(|c| "iv0".contains(c))
-        .then(|| word.with(rest))
+    let flags = before.chars().all(|c| "iv0".contains(c));
+    flags.then(|| word.with(rest))
 }
 
 /// A word as a shell reads it back.

@@ -105,7 +105,7 @@ impl Analyzer<'_> {
             Inner::Text(flags) => {
                 self.local("it runs a command");
                 for text in call.args.values(flags) {
-                    self.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
+                    self.inner_apart(&text, state);
                 }
                 return Some(Output::Unknown);
             }
