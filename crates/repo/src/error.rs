@@ -15,16 +15,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// The program is missing or may not be started.
     #[error("cannot start `{command}`")]
-    Start {
-        /// The program and its arguments.
-        command: String,
-        /// Why.
-        source: io::Error,
-    },
+    Start { command: String, source: io::Error },
     /// The command ran and said no.
     #[error("`{command}` ended with code {code}: {stderr}")]
     Failed {
-        /// The program and its arguments.
         command: String,
         /// Its exit code, or minus the signal that ended it.
         code: i32,
@@ -34,7 +28,6 @@ pub enum Error {
     /// The command ran too long and was ended.
     #[error("`{command}` was ended after {seconds} s")]
     Deadline {
-        /// The program and its arguments.
         command: String,
         /// What it was given.
         seconds: u64,
@@ -47,26 +40,17 @@ pub enum Error {
     },
     /// The command wrote more than we are willing to hold.
     #[error("`{command}` wrote more than {limit} bytes")]
-    TooMuch {
-        /// The program and its arguments.
-        command: String,
-        /// The limit.
-        limit: usize,
-    },
+    TooMuch { command: String, limit: usize },
     /// The command answered in a way we cannot read.
     #[error("cannot read the answer of `{command}`: {answer}")]
     Unreadable {
-        /// The program and its arguments.
         command: String,
         /// What it said, shortened.
         answer: String,
     },
     /// Git is older than what we ask of it.
     #[error("git {found} is too old: install git 2.38 or newer")]
-    TooOld {
-        /// Its version.
-        found: String,
-    },
+    TooOld { found: String },
     /// A branch stands where ours need a folder of branches.
     #[error(
         "a branch named `codebutler` is in the way of `{branch}`, here or on the remote: rename it, here with `git branch -m codebutler <another name>`"
@@ -77,21 +61,13 @@ pub enum Error {
     },
     /// A file could not be read or written.
     #[error("cannot use `{}`", path.display())]
-    File {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// Files that the repository keeps in Git LFS, which we do not run.
     #[error(
         "{} belongs to Git LFS by .gitattributes, and the team does not run git-lfs: leave it out of the change, and let a person with git-lfs add it",
         names(files)
     )]
-    Lfs {
-        /// Which.
-        files: Vec<PathBuf>,
-    },
+    Lfs { files: Vec<PathBuf> },
     /// The branch that everything starts from is not on the remote any more.
     #[error(
         "the default branch `{branch}` is gone from `{remote}`: run `git fetch {remote} && git remote set-head {remote} --auto`, then start the team again"
@@ -99,7 +75,6 @@ pub enum Error {
     DefaultGone {
         /// What it was called.
         branch: BranchName,
-        /// The remote.
         remote: String,
     },
     /// A submodule that we do not bring.
@@ -107,28 +82,20 @@ pub enum Error {
     Submodule {
         /// Its folder, or its commit.
         path: String,
-        /// Why.
         why: String,
     },
     /// The folder is not the top of a repository.
     #[error("`{}` is not the top of a git repository", path.display())]
-    NotARepo {
-        /// Which folder.
-        path: PathBuf,
-    },
+    NotARepo { path: PathBuf },
     /// A folder that must be ours is a link to somewhere else.
     #[error("`{}` is a link: worktrees are kept in real folders only", path.display())]
-    Link {
-        /// Which folder.
-        path: PathBuf,
-    },
+    Link { path: PathBuf },
     /// Somebody has put another branch into a folder of ours.
     #[error(
         "`{}` is the team's folder for `{branch}`, but `{on}` is checked out in it: run `git switch {branch}` there, or ask for the work in a new thread",
         path.display()
     )]
     OtherBranch {
-        /// The worktree.
         path: PathBuf,
         /// The branch it is for.
         branch: BranchName,
@@ -138,12 +105,7 @@ pub enum Error {
     /// The repository's own config pulls in further files, which could change
     /// between our look at them and git's.
     #[error("`{}` sets `{key}`: remove it, or move it to your own git config", file.display())]
-    Include {
-        /// The config file.
-        file: PathBuf,
-        /// The key.
-        key: String,
-    },
+    Include { file: PathBuf, key: String },
     /// There are remotes, and none is obviously the one.
     #[error("which remote? there are {names}, and none is called `origin`")]
     WhichRemote {
@@ -152,10 +114,7 @@ pub enum Error {
     },
     /// The repository has no remote.
     #[error("`{}` has no remote", path.display())]
-    NoRemote {
-        /// The clone.
-        path: PathBuf,
-    },
+    NoRemote { path: PathBuf },
     /// A remote on a host of which nobody said what answers there.
     #[error(
         "cannot tell which forge `{host}` is: say so in ~/.codebutler/config.json, as in \"forges\": {{\"{host}\": {{\"kind\": \"gitlab\"}}}} (github, gitlab, gitea, or plain for git alone)"
@@ -169,7 +128,6 @@ pub enum Error {
     Unreachable {
         /// What was asked for.
         address: String,
-        /// Why not.
         why: String,
     },
     /// Nobody says what the default branch is.
@@ -182,10 +140,7 @@ pub enum Error {
     },
     /// The default branch has no commit yet.
     #[error("the default branch `{branch}` has no commit yet")]
-    Empty {
-        /// Which branch.
-        branch: BranchName,
-    },
+    Empty { branch: BranchName },
     /// Another activation or process has the worktree.
     #[error("`{what}` is in use")]
     Busy {
@@ -197,15 +152,11 @@ pub enum Error {
     Unfinished {
         /// As in `rebase`.
         operation: &'static str,
-        /// The worktree.
         path: PathBuf,
     },
     /// Uncommitted changes stand in the way of a rebase.
     #[error("`{}` has uncommitted changes", path.display())]
-    Dirty {
-        /// The worktree.
-        path: PathBuf,
-    },
+    Dirty { path: PathBuf },
     /// Two lines of work changed the same place. Nothing was changed by us.
     #[error("{theirs} and {ours} conflict in {}", names(files))]
     Conflict {
@@ -213,7 +164,6 @@ pub enum Error {
         ours: String,
         /// The other side.
         theirs: String,
-        /// The files in conflict.
         files: Vec<PathBuf>,
     },
     /// Others pushed faster than we could follow.
@@ -221,15 +171,11 @@ pub enum Error {
     Outpaced {
         /// The branch or ref.
         name: String,
-        /// How often we tried.
         attempts: u32,
     },
     /// Only our own branches are pushed to or deleted.
     #[error("`{branch}` is not a branch of ours")]
-    NotOurs {
-        /// Which branch.
-        branch: BranchName,
-    },
+    NotOurs { branch: BranchName },
     /// The remote refused.
     #[error("the remote refused `{name}`: {reason}")]
     Refused {
@@ -240,20 +186,13 @@ pub enum Error {
     },
     /// No issue has this number.
     #[error("there is no issue {number}")]
-    NoIssue {
-        /// Which.
-        number: crate::IssueNumber,
-    },
+    NoIssue { number: crate::IssueNumber },
     /// No pull request has this number.
     #[error("there is no pull request {number}")]
-    NoPull {
-        /// Which.
-        number: PrNumber,
-    },
+    NoPull { number: PrNumber },
     /// The pull request is not open any more.
     #[error("pull request {number} is {state}")]
     NotOpen {
-        /// Which.
         number: PrNumber,
         /// `merged` or `closed`.
         state: &'static str,
@@ -261,7 +200,6 @@ pub enum Error {
     /// Somebody pushed since the decision to merge was made.
     #[error("pull request {number} is at {actual}, not at {expected}")]
     HeadMoved {
-        /// Which pull request.
         number: PrNumber,
         /// What was decided about.
         expected: CommitSha,
@@ -273,7 +211,6 @@ pub enum Error {
     Blocked {
         /// Which pull request, as people write it.
         number: String,
-        /// The reason.
         block: butler_protocol::MergeBlock,
         /// The forge's own words.
         said: String,
@@ -282,16 +219,10 @@ pub enum Error {
     },
     /// A branch of ours was deleted on the remote. It is not pushed again.
     #[error("the branch `{branch}` was deleted on the remote")]
-    BranchGone {
-        /// Which branch.
-        branch: BranchName,
-    },
+    BranchGone { branch: BranchName },
     /// The branch of a pull request is not on the remote.
     #[error("the branch `{branch}` is not on the remote: push it first")]
-    NotPushed {
-        /// Which branch.
-        branch: BranchName,
-    },
+    NotPushed { branch: BranchName },
 }
 
 impl Error {

@@ -14,11 +14,10 @@ mod gitlab;
 mod host;
 mod hosted;
 mod http;
-mod local;
+pub(crate) mod local;
 mod marked;
 mod news;
 mod owners;
-mod store;
 pub(crate) mod wire;
 
 use std::{collections::BTreeMap, path::PathBuf};
@@ -30,7 +29,7 @@ pub use gh::{gh_logged_in, gh_version};
 pub use host::{ForgeHost, ForgeHosts, ForgeKind};
 pub(crate) use hosted::ATTEMPTS;
 pub(crate) use hosted::HostedForge;
-pub(crate) use local::LocalForge;
+use local::LocalForge;
 pub use marked::{with_block, without_marks};
 pub use news::{CheckNow, PullNow, news};
 use serde::{Deserialize, Serialize};
@@ -243,18 +242,27 @@ pub struct NewComment {
 
 impl NewComment {
     /// Adds it to what was said, unless its key is there already.
-    pub(crate) fn add_to(&self, comments: &mut Vec<Comment>, at: i64) {
-        let mine = |c: &Comment| c.key.as_deref() == Some(self.key.as_str());
-        if !comments.iter().any(mine) {
+    pub(crate) fn add_to(&self, comments: &mut Vec<Comment>) -> Result<()> {
+        if !comments.iter().any(|comment| self.is(comment)) {
             comments.push(Comment {
                 id: format!("{}", comments.len() + 1),
                 author: self.author.clone(),
                 body: self.body.clone(),
                 place: self.place.clone(),
-                at,
+                at: jiff::Timestamp::now().as_second(),
                 key: Some(self.key.clone()),
             });
         }
+        Ok(())
+    }
+
+    /// The one of these that it is already.
+    pub(crate) fn in_list(&self, comments: Vec<Comment>) -> Option<Comment> {
+        comments.into_iter().find(|comment| self.is(comment))
+    }
+
+    fn is(&self, comment: &Comment) -> bool {
+        comment.key.as_ref() == Some(&self.key)
     }
 }
 
@@ -297,9 +305,19 @@ enum Kind {
     Local(LocalForge),
 }
 
-/// Both kinds do the same; each call goes to the one that is there.
+/// Both kinds do the same; each call goes to the one that is there. What has a value behind
+/// it is only asked of a hosted forge: on a bare remote nobody but us does anything, and
+/// that is the answer there.
 macro_rules! calls {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $gives:ty;)*) => {
+    (@local $forge:ident $cancel:ident $name:ident ($($arg:ident),*)) => {{
+        let repo = $forge.repo.clone();
+        let cancel = $cancel.clone();
+        LocalForge { repo, cancel }.$name($($arg),*).await
+    }};
+    (@local $forge:ident $cancel:ident $name:ident ($($arg:ident),*) $answer:expr) => {
+        Ok($answer)
+    };
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $gives:ty $(= $local:expr)?;)*) => {
         impl Forge {$(
             $(#[$doc])*
             ///
@@ -311,8 +329,8 @@ macro_rules! calls {
                 cancel: &CancellationToken,
             ) -> Result<$gives> {
                 match &self.0 {
-                    Kind::Hosted(forge) => forge.$name($($arg,)* cancel).await,
-                    Kind::Local(forge) => forge.$name($($arg,)* cancel).await,
+                    Kind::Hosted(forge) => forge.until(cancel).$name($($arg),*).await,
+                    Kind::Local(_forge) => calls!(@local _forge cancel $name ($($arg),*) $($local)?),
                 }
             }
         )*}
@@ -354,37 +372,37 @@ calls! {
     fn merge_again(wanted: &Merge) -> ();
 
     /// Says that a draft is ready now.
-    fn ready(number: PrNumber) -> ();
+    fn ready(number: PrNumber) -> () = ();
 
     /// Puts labels on it; those that it has stay.
-    fn label(number: PrNumber, labels: &[String]) -> ();
+    fn label(number: PrNumber, labels: &[String]) -> () = ();
 
     /// Who owns these files by the default branch's `CODEOWNERS`, as far as they can be
     /// asked there.
-    fn owners(files: &[String]) -> Reviewers;
+    fn owners(files: &[String]) -> Reviewers = Reviewers::default();
 
     /// Asks for reviews. Who was asked, has reviewed, wrote it, or is not known there is
     /// left alone.
-    fn ask_reviews(number: PrNumber, reviewers: &Reviewers) -> ();
+    fn ask_reviews(number: PrNumber, reviewers: &Reviewers) -> () = ();
 
     /// A short look at these, by one request: the same text means that nothing moved.
     /// Nothing where nobody but us ever does anything to a pull request.
-    fn glance(watched: &[PrNumber]) -> Option<BTreeMap<PrNumber, String>>;
+    fn glance(watched: &[PrNumber]) -> Option<BTreeMap<PrNumber, String>> = None;
 
     /// These pull requests with what people and checks say, by one request.
-    fn look(numbers: &[PrNumber]) -> Vec<PullNow>;
+    fn look(numbers: &[PrNumber]) -> Vec<PullNow> = Vec::new();
 
     /// Says how our own checks of a commit went, where others see it.
-    fn set_status(head: &CommitSha, green: bool, said: &str) -> ();
+    fn set_status(head: &CommitSha, green: bool, said: &str) -> () = ();
 
     /// Whether somebody, by the name they have there, may push to the repository.
-    fn may_write(login: &str) -> bool;
+    fn may_write(login: &str) -> bool = false;
 
     /// The files in which a head and the base do not go together.
     fn conflict_files(head: &CommitSha) -> Vec<PathBuf>;
 
     /// The part of a check's log that says why it failed; empty where there is none.
-    fn check_log(job: u64) -> String;
+    fn check_log(job: u64) -> String = String::new();
 
     /// Answers a comment where it stands, once per key.
     fn reply(number: PrNumber, to: &str, comment: &NewComment) -> Comment;
@@ -403,11 +421,11 @@ calls! {
 
     /// The open issues that changed at or after this, in seconds since 1970 by the forge's
     /// own clock. None where nobody but us writes issues.
-    fn issues_since(changed: i64) -> Vec<Issue>;
+    fn issues_since(changed: i64) -> Vec<Issue> = Vec::new();
 
     /// Who put this label on an issue last, if it is there, and a number that is another
     /// one each time.
-    fn labelled(number: IssueNumber, label: &str) -> Option<(String, u64)>;
+    fn labelled(number: IssueNumber, label: &str) -> Option<(String, u64)> = None;
 
     /// An issue as it is now, with its comments.
     fn issue(number: IssueNumber) -> Issue;

@@ -2,7 +2,6 @@
 
 pub(crate) mod journal_ref;
 pub(crate) mod knowledge;
-pub(crate) mod ledger;
 pub(crate) mod one_file;
 pub(crate) mod push;
 pub(crate) mod save;

@@ -52,18 +52,18 @@ const STILL_PREPARING: &str = "not run: the worktree is still being prepared (th
 #[derive(Clone)]
 pub struct ToolContext {
     workplace: Arc<Workplace>,
-    sandbox: Option<Arc<Sandbox>>,
+    pub(crate) sandbox: Option<Arc<Sandbox>>,
     cancel: CancellationToken,
     jobs: Arc<Jobs>,
-    tree: Option<TreeHasher>,
-    diff: Option<DiffMaker>,
-    past: Option<Arc<dyn Past>>,
+    pub(crate) tree: Option<TreeHasher>,
+    pub(crate) diff: Option<DiffMaker>,
+    pub(crate) past: Option<Arc<dyn Past>>,
     ready: Option<ReadyGate>,
     eyes: Option<Eyes>,
-    undo: Option<Arc<Undo>>,
-    watcher: Option<Arc<dyn Watcher>>,
-    result_bytes: usize,
-    pages: KeptPages,
+    pub(crate) undo: Option<Arc<Undo>>,
+    pub(crate) watcher: Option<Arc<dyn Watcher>>,
+    pub(crate) result_bytes: usize,
+    pub(crate) pages: KeptPages,
     kept: Arc<Mutex<Kept>>,
 }
 
@@ -72,6 +72,46 @@ pub struct ToolContext {
 struct Kept {
     receipts: HashMap<CallId, Receipt>,
     checklist: Vec<Step>,
+}
+
+/// What a context may be given besides its folder.
+macro_rules! given {
+    ($($(#[$doc:meta])* $with:ident($field:ident: $type:ty);)*) => {
+        impl ToolContext {$(
+            $(#[$doc])*
+            #[must_use]
+            pub fn $with(mut self, $field: $type) -> Self {
+                self.$field = Some($field);
+                self
+            }
+        )*}
+    };
+}
+
+given! {
+    /// Without a sandbox no command runs.
+    with_sandbox(sandbox: Arc<Sandbox>);
+
+    /// RunChecks needs this to leave receipts.
+    with_tree(tree: TreeHasher);
+
+    /// With this, receipts flag changed check files and removed assertions.
+    with_diff(diff: DiffMaker);
+
+    /// With this, receipts are compared with a run where the branch began.
+    with_past(past: Arc<dyn Past>);
+
+    /// Commands wait for this before they start.
+    with_ready(ready: ReadyGate);
+
+    /// With this, pictures are described instead of shown.
+    with_eyes(eyes: Eyes);
+
+    /// With this, files are saved before a call may lose them.
+    with_undo(undo: Arc<Undo>);
+
+    /// Who is told what calls do while they run.
+    with_watcher(watcher: Arc<dyn Watcher>);
 }
 
 impl ToolContext {
@@ -96,54 +136,12 @@ impl ToolContext {
         }
     }
 
-    /// Without a sandbox no command runs.
-    #[must_use]
-    pub fn with_sandbox(mut self, sandbox: Arc<Sandbox>) -> Self {
-        self.sandbox = Some(sandbox);
-        self
-    }
-
-    /// RunChecks needs this to leave receipts.
-    #[must_use]
-    pub fn with_tree(mut self, tree: TreeHasher) -> Self {
-        self.tree = Some(tree);
-        self
-    }
-
-    /// With this, receipts flag changed check files and removed assertions.
-    #[must_use]
-    pub fn with_diff(mut self, diff: DiffMaker) -> Self {
-        self.diff = Some(diff);
-        self
-    }
-
-    /// With this, receipts are compared with a run where the branch began.
-    #[must_use]
-    pub fn with_past(mut self, past: Arc<dyn Past>) -> Self {
-        self.past = Some(past);
-        self
-    }
-
     /// The same context in another folder.
     pub(crate) fn at(&self, workplace: Workplace) -> Self {
         Self {
             workplace: Arc::new(workplace),
             ..self.clone()
         }
-    }
-
-    /// Commands wait for this before they start.
-    #[must_use]
-    pub fn with_ready(mut self, ready: ReadyGate) -> Self {
-        self.ready = Some(ready);
-        self
-    }
-
-    /// With this, pictures are described instead of shown.
-    #[must_use]
-    pub fn with_eyes(mut self, eyes: Eyes) -> Self {
-        self.eyes = Some(eyes);
-        self
     }
 
     /// The outcome as the model can take it: what could be described is no picture any more.
@@ -160,20 +158,6 @@ impl ToolContext {
         outcome
     }
 
-    /// With this, files are saved before a call may lose them.
-    #[must_use]
-    pub fn with_undo(mut self, undo: Arc<Undo>) -> Self {
-        self.undo = Some(undo);
-        self
-    }
-
-    /// Who is told what calls do while they run.
-    #[must_use]
-    pub fn with_watcher(mut self, watcher: Arc<dyn Watcher>) -> Self {
-        self.watcher = Some(watcher);
-        self
-    }
-
     /// The pages that were fetched before, where several contexts share them.
     #[must_use]
     pub fn with_pages(mut self, pages: KeptPages) -> Self {
@@ -186,10 +170,6 @@ impl ToolContext {
     pub fn with_result_bytes(mut self, bytes: usize) -> Self {
         self.result_bytes = self.result_bytes.min(bytes.max(2 * HINT_BYTES));
         self
-    }
-
-    pub(crate) fn pages(&self) -> &KeptPages {
-        &self.pages
     }
 
     /// The steps as they were before a restart.
@@ -227,18 +207,10 @@ impl ToolContext {
         }
     }
 
-    pub(crate) fn watcher(&self) -> Option<&dyn Watcher> {
-        self.watcher.as_deref()
-    }
-
     /// The background commands; the driver stops them when the activation ends.
     #[must_use]
     pub fn jobs(&self) -> &Arc<Jobs> {
         &self.jobs
-    }
-
-    pub(crate) fn sandbox(&self) -> Option<&Arc<Sandbox>> {
-        self.sandbox.as_ref()
     }
 
     /// Waits until commands make sense here. `Ok` may carry a warning, `Err` is
@@ -255,30 +227,10 @@ impl ToolContext {
         }
     }
 
-    pub(crate) fn undo(&self) -> Option<&Arc<Undo>> {
-        self.undo.as_ref()
-    }
-
-    pub(crate) fn result_bytes(&self) -> usize {
-        self.result_bytes
-    }
-
     /// How much a tool may show, so that verdict and hints fit beside it: whoever
     /// stops there by itself can say how to go on.
     pub(crate) fn room(&self) -> usize {
         self.result_bytes - HINT_BYTES
-    }
-
-    pub(crate) fn tree(&self) -> Option<&TreeHasher> {
-        self.tree.as_ref()
-    }
-
-    pub(crate) fn diff(&self) -> Option<&DiffMaker> {
-        self.diff.as_ref()
-    }
-
-    pub(crate) fn past(&self) -> Option<&Arc<dyn Past>> {
-        self.past.as_ref()
     }
 
     /// Leaves a receipt for the driver to store with the call's result.

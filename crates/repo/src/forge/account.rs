@@ -39,8 +39,12 @@ pub async fn account(
     let address = &found.address;
     let http = |manner| Http::new(&found.host, address, manner, hosts.ca_file.as_deref());
     let asked = match found.host.kind {
-        ForgeKind::GitLab => Some(gitlab::account(&http(gitlab::manner(address))?, cancel).await?),
-        ForgeKind::Gitea => Some(gitea::account(&http(gitea::manner(address))?, cancel).await?),
+        ForgeKind::GitLab => {
+            Some(gitlab::account(http(gitlab::manner(address))?.until(cancel)).await?)
+        }
+        ForgeKind::Gitea => {
+            Some(gitea::account(http(gitea::manner(address))?.until(cancel)).await?)
+        }
         ForgeKind::GitHub | ForgeKind::Plain => None,
     };
     let (name, lacks) = asked.map_or((None, Vec::new()), |(name, lacks)| (Some(name), lacks));

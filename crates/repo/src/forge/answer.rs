@@ -30,15 +30,20 @@ impl Answer {
         serde_json::from_slice(&self.body).map_err(|_| self.refusal())
     }
 
+    /// The body in our words, or what the forge says instead.
+    pub(crate) fn read<T>(&self, read: impl Fn(&Value) -> Option<T>) -> Result<T> {
+        read(&self.json()?).ok_or_else(|| self.refusal())
+    }
+
     pub(super) const fn is_good(&self) -> bool {
         self.status >= 200 && self.status < 300
     }
 
     /// The same answer with another body, if the request went well.
-    pub(super) fn with(mut self, change: impl FnOnce(Value) -> Value) -> Self {
+    pub(super) fn with(mut self, change: impl FnOnce(&Value) -> Value) -> Self {
         if self.is_good() {
             let json = serde_json::from_slice(&self.body).unwrap_or_default();
-            self.body = change(json).to_string().into_bytes();
+            self.body = change(&json).to_string().into_bytes();
         }
         self
     }
@@ -52,6 +57,22 @@ impl Answer {
     pub(super) const fn called(mut self, status: u16) -> Self {
         self.status = status;
         self
+    }
+
+    /// 409: it is there already, which GitHub says by 422.
+    pub(super) const fn taken(self) -> Self {
+        match self.status {
+            409 => self.called(422),
+            _ => self,
+        }
+    }
+
+    /// The answer, unless what was asked about is not there.
+    pub(crate) fn or_missing(self, error: Error) -> Result<Self> {
+        match self.status {
+            404 => Err(error),
+            _ => Ok(self),
+        }
     }
 
     /// The same answer with other words.

@@ -3,7 +3,6 @@
 //! that speaks another language has a table that says each sentence in its own.
 
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::{answer::Answer, gh::Request};
 use crate::{Error, Result};
@@ -18,11 +17,10 @@ pub(super) struct Asked<'a> {
     pub body: Value,
     /// Whether a difference is wanted instead of fields.
     pub as_diff: bool,
-    pub cancel: &'a CancellationToken,
 }
 
 impl<'a> Asked<'a> {
-    pub(super) fn of(request: &'a Request<'_>, cancel: &'a CancellationToken) -> Self {
+    pub(super) fn of(request: &'a Request<'_>) -> Self {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
         Self {
             method: request.method,
@@ -33,7 +31,6 @@ impl<'a> Asked<'a> {
                 .collect(),
             body: request.body.clone().unwrap_or_default(),
             as_diff: request.accept.is_some_and(|accept| accept.contains("diff")),
-            cancel,
         }
     }
 
@@ -41,6 +38,11 @@ impl<'a> Asked<'a> {
     pub(super) fn value(&self, name: &str) -> Option<&'a str> {
         let found = self.query.iter().find(|(key, _)| *key == name);
         found.map(|(_, value)| *value)
+    }
+
+    /// The page of a list that is asked for.
+    pub(super) fn page(&self, size: &str) -> String {
+        format!("{size}&page={}", self.value("page").unwrap_or("1"))
     }
 
     /// The branch that a list of pull requests is asked for.

@@ -8,13 +8,12 @@ mod look;
 mod tracker;
 
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{
     answer::Answer,
-    dialect::{Asked, items, listed},
+    dialect::{Asked, good, items, listed},
     host::Address,
-    http::{Http, Manner, encoded},
+    http::{Link, Manner, encoded},
 };
 use crate::Result;
 
@@ -37,115 +36,81 @@ pub(super) fn manner(address: &Address) -> Manner {
 }
 
 /// Who we are there, and what we lack. What a token may do is only said by a refusal.
-pub(super) async fn account(
-    http: &Http,
-    cancel: &CancellationToken,
-) -> Result<(String, Vec<&'static str>)> {
-    let name = http.me("login", cancel).await?.clone();
-    let rights = &http.get("", cancel).await?.json()?["permissions"];
+pub(super) async fn account(http: Link<'_>) -> Result<(String, Vec<&'static str>)> {
+    let name = http.me("login").await?.to_owned();
+    let rights = &http.get("").await?.json()?["permissions"];
     let may = rights["push"] == json!(true);
     let lacks = (!may).then_some("the right to push to the repository");
     Ok((name, lacks.into_iter().collect()))
 }
 
 /// The table: a sentence of ours, said in Gitea's words.
-pub(super) async fn carry_out(http: &Http, base: &str, asked: &Asked<'_>) -> Result<Answer> {
-    let cancel = asked.cancel;
+pub(super) async fn carry_out(http: Link<'_>, base: &str, asked: &Asked<'_>) -> Result<Answer> {
     match (asked.method, asked.parts.as_slice()) {
         ("GET", ["pulls"]) => pulls(http, base, asked).await,
         ("POST", ["pulls"]) => {
             let mut body = asked.renamed(&[("body", "body"), ("head", "head"), ("base", "base")]);
             let title = asked.body["title"].as_str().unwrap_or_default();
             body["title"] = json!(titled(title, asked.body["draft"] == json!(true)));
-            let made = http.send("POST", "pulls", Some(&body), cancel).await?;
-            Ok(taken(made).with(|json| pull(&json)))
+            let made = http.send("POST", "pulls", &body).await?;
+            Ok(made.taken().with(pull))
         }
         ("GET", ["pulls", number]) if asked.as_diff => {
-            http.get(&format!("pulls/{number}.diff"), cancel).await
+            http.get(&format!("pulls/{number}.diff")).await
         }
-        ("GET", ["pulls", number]) => {
-            let found = http.get(&format!("pulls/{number}"), cancel).await?;
-            Ok(found.with(|json| pull(&json)))
-        }
+        ("GET", ["pulls", number]) => Ok(http.get(&format!("pulls/{number}")).await?.with(pull)),
         ("PATCH", ["pulls", number]) => change(http, number, asked).await,
         ("PUT", ["pulls", number, "merge"]) => merge(http, number, asked).await,
         ("GET", ["pulls", number, "comments"]) => {
-            let found = lines(http, number, cancel).await?;
+            let found = lines(http, number).await?;
             Ok(listed(found.into_iter().map(|(_, line)| line).collect()))
         }
         ("POST", ["pulls", number, "comments"]) => say_at(http, number, asked).await,
         ("GET", ["pulls", number, "reviews"]) => {
-            let path = format!("pulls/{number}/reviews?{}", paging(asked));
-            http.get(&path, cancel).await
-        }
-        ("POST", ["pulls", number, "requested_reviewers"]) => {
-            let path = format!("pulls/{number}/requested_reviewers");
-            http.send("POST", &path, Some(&asked.body), cancel).await
+            let path = format!("pulls/{number}/reviews?{}", asked.page(SIZE));
+            http.get(&path).await
         }
         // One row of numbers for both.
         (method, ["pulls" | "issues", number, "notes" | "comments"]) => {
             let path = format!("issues/{number}/comments");
-            let body = (method == "POST").then_some(&asked.body);
-            http.send(method, &path, body, cancel).await
+            http.send(method, &path, &asked.body).await
         }
-        ("GET", ["commits", _, "check-runs"]) => {
-            Ok(super::dialect::good(&json!({ "check_runs": [] })))
-        }
+        ("GET", ["commits", _, "check-runs"]) => Ok(good(&json!({ "check_runs": [] }))),
         ("GET", ["commits", sha, "status"]) => {
-            let all = statuses(http, sha, cancel).await?;
-            Ok(super::dialect::good(&json!({ "statuses": all })))
-        }
-        ("POST", ["statuses", sha]) => {
-            http.send(
-                "POST",
-                &format!("statuses/{sha}"),
-                Some(&asked.body),
-                cancel,
-            )
-            .await
+            let all = statuses(http, sha).await?;
+            Ok(good(&json!({ "statuses": all })))
         }
         ("GET", ["collaborators", login, "permission"]) => {
             let path = format!("collaborators/{}/permission", encoded(login));
-            let found = http.get(&path, cancel).await?;
+            let found = http.get(&path).await?;
             Ok(found.with(|json| match json["permission"].as_str() {
                 Some("owner") => json!({ "permission": "admin" }),
-                _ => json,
+                _ => json.clone(),
             }))
         }
-        ("GET", ["actions", "jobs", job, "logs"]) => {
-            http.get(&format!("actions/jobs/{job}/logs"), cancel).await
-        }
         ("GET", ["git", "ref", "heads", rest @ ..]) => {
-            let found = http
-                .get(&format!("branches/{}", rest.join("/")), cancel)
-                .await?;
+            let found = http.get(&format!("branches/{}", rest.join("/"))).await?;
             Ok(found.with(|json| json!({ "object": { "sha": json["commit"]["id"] } })))
         }
         ("DELETE", ["git", "refs", "heads", rest @ ..]) => {
-            http.send(
-                "DELETE",
-                &format!("branches/{}", rest.join("/")),
-                None,
-                cancel,
-            )
-            .await
+            let path = format!("branches/{}", rest.join("/"));
+            http.send("DELETE", &path, &Value::Null).await
         }
         ("GET", ["git", "ref", "tags", rest @ ..]) => {
-            let found = http
-                .get(&format!("tags/{}", rest.join("/")), cancel)
-                .await?;
+            let found = http.get(&format!("tags/{}", rest.join("/"))).await?;
             Ok(found.with(
                 |json| json!({ "object": { "sha": json["commit"]["sha"], "type": "commit" } }),
             ))
         }
+        // The same words.
+        (
+            method,
+            ["pulls", _, "requested_reviewers"]
+            | ["statuses", _]
+            | ["actions", "jobs", _, "logs"]
+            | ["issues", _],
+        ) => http.send(method, &asked.parts.join("/"), &asked.body).await,
         _ => tracker(http, asked).await,
-    }
-}
-
-fn taken(answer: Answer) -> Answer {
-    match answer.status {
-        409 => answer.called(422),
-        _ => answer,
     }
 }
 
@@ -153,22 +118,13 @@ fn state<'a>(asked: &Asked<'a>) -> &'a str {
     asked.value("state").unwrap_or("open")
 }
 
-fn paging(asked: &Asked<'_>) -> String {
-    format!("{SIZE}&page={}", asked.value("page").unwrap_or("1"))
-}
-
 /// All, or those of one branch. For one branch there is a short way that gives one of them:
 /// no answer there means that there is none, an open one is the only open one.
-async fn pulls(http: &Http, base: &str, asked: &Asked<'_>) -> Result<Answer> {
-    let cancel = asked.cancel;
+async fn pulls(http: Link<'_>, base: &str, asked: &Asked<'_>) -> Result<Answer> {
     let first = asked.value("page").is_none_or(|page| page == "1");
     if let (Some(branch), true) = (asked.branch(), first) {
-        let found = http
-            .get(
-                &format!("pulls/{}/{}", encoded(base), encoded(branch)),
-                cancel,
-            )
-            .await?;
+        let path = format!("pulls/{}/{}", encoded(base), encoded(branch));
+        let found = http.get(&path).await?;
         match found.status {
             404 => return Ok(listed(Vec::new())),
             200 => {
@@ -180,8 +136,8 @@ async fn pulls(http: &Http, base: &str, asked: &Asked<'_>) -> Result<Answer> {
             _ => {}
         }
     }
-    let path = format!("pulls?state={}&{}", state(asked), paging(asked));
-    Ok(http.get(&path, cancel).await?.each(pull))
+    let path = format!("pulls?state={}&{}", state(asked), asked.page(SIZE));
+    Ok(http.get(&path).await?.each(pull))
 }
 
 /// What Gitea takes for a draft by default.
@@ -196,7 +152,7 @@ fn titled(title: &str, draft: bool) -> String {
     format!("{}{}", if draft { DRAFT } else { "" }, plain_title(title))
 }
 
-async fn change(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
+async fn change(http: Link<'_>, number: &str, asked: &Asked<'_>) -> Result<Answer> {
     let path = format!("pulls/{number}");
     let mut body = asked.renamed(&[
         ("title", "title"),
@@ -207,7 +163,7 @@ async fn change(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> 
     let draft = asked.body["draft"].as_bool();
     // Whether it is a draft stands in its title.
     if draft.is_some() || body["title"].is_string() {
-        let there = http.get(&path, asked.cancel).await?;
+        let there = http.get(&path).await?;
         if !there.is_good() {
             return Ok(there);
         }
@@ -219,11 +175,11 @@ async fn change(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> 
         let draft = draft.unwrap_or(there["draft"] == json!(true));
         body["title"] = json!(titled(title, draft));
     }
-    let made = http.send("PATCH", &path, Some(&body), asked.cancel).await?;
-    Ok(made.with(|json| pull(&json)))
+    let made = http.send("PATCH", &path, &body).await?;
+    Ok(made.with(pull))
 }
 
-async fn merge(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
+async fn merge(http: Link<'_>, number: &str, asked: &Asked<'_>) -> Result<Answer> {
     let body = json!({
         "Do": "squash",
         "MergeTitleField": asked.body["commit_title"],
@@ -231,29 +187,20 @@ async fn merge(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
         "head_commit_id": asked.body["sha"],
         "delete_branch_after_merge": true,
     });
-    http.send(
-        "POST",
-        &format!("pulls/{number}/merge"),
-        Some(&body),
-        asked.cancel,
-    )
-    .await
+    let path = format!("pulls/{number}/merge");
+    http.send("POST", &path, &body).await
 }
 
 /// The comments on lines, each with the review that it belongs to.
-async fn lines(
-    http: &Http,
-    number: &str,
-    cancel: &CancellationToken,
-) -> Result<Vec<(Value, Value)>> {
+async fn lines(http: Link<'_>, number: &str) -> Result<Vec<(Value, Value)>> {
     let path = format!("pulls/{number}/reviews");
     let mut found = Vec::new();
-    for review in http.all(&path, SIZE, cancel).await? {
+    for review in http.all(&path, SIZE).await? {
         if review["comments_count"].as_u64() == Some(0) {
             continue;
         }
         let path = format!("{path}/{}/comments", review["id"]);
-        let all = items(&http.get(&path, cancel).await?)?;
+        let all = items(&http.get(&path).await?)?;
         found.extend(all.iter().map(|line| (review.clone(), placed(line))));
     }
     Ok(found)
@@ -271,11 +218,10 @@ fn placed(line: &Value) -> Value {
 
 /// A comment on a line is a review of one. An answer stands on the same line: Gitea shows
 /// what is on one line as one conversation.
-async fn say_at(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
-    let cancel = asked.cancel;
+async fn say_at(http: Link<'_>, number: &str, asked: &Asked<'_>) -> Result<Answer> {
     let (path, line, old) = match asked.body["in_reply_to"].as_u64() {
         Some(to) => {
-            let all = lines(http, number, cancel).await?;
+            let all = lines(http, number).await?;
             let Some((_, root)) = all.iter().find(|(_, line)| line["id"] == json!(to)) else {
                 return Ok(listed(Vec::new()).called(404));
             };
@@ -302,21 +248,21 @@ async fn say_at(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> 
         body["commit_id"] = asked.body["commit_id"].clone();
     }
     let reviews = format!("pulls/{number}/reviews");
-    let made = http.send("POST", &reviews, Some(&body), cancel).await?;
+    let made = http.send("POST", &reviews, &body).await?;
     if !made.is_good() {
         return Ok(made);
     }
     let review = &made.json()?["id"];
     let path = format!("{reviews}/{review}/comments");
-    let mut all = items(&http.get(&path, cancel).await?)?;
+    let mut all = items(&http.get(&path).await?)?;
     let said = all.pop().unwrap_or_default();
     Ok(made.with(|_| placed(&said)))
 }
 
 /// The newest status of each name, in GitHub's fields.
-async fn statuses(http: &Http, sha: &str, cancel: &CancellationToken) -> Result<Vec<Value>> {
+async fn statuses(http: Link<'_>, sha: &str) -> Result<Vec<Value>> {
     let path = format!("commits/{}/status", encoded(sha));
-    let found = http.get(&path, cancel).await?;
+    let found = http.get(&path).await?;
     if found.status == 404 {
         return Ok(Vec::new());
     }

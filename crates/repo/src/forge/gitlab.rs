@@ -8,13 +8,12 @@ mod shapes;
 mod tracker;
 
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{
     answer::Answer,
-    dialect::{Asked, items, listed},
+    dialect::{Asked, good, items, listed},
     host::Address,
-    http::{Http, Manner, encoded},
+    http::{Link, Manner, encoded},
 };
 use crate::Result;
 
@@ -34,14 +33,11 @@ pub(super) fn manner(address: &Address) -> Manner {
 }
 
 /// Who we are there, and what we lack.
-pub(super) async fn account(
-    http: &Http,
-    cancel: &CancellationToken,
-) -> Result<(String, Vec<&'static str>)> {
-    let name = http.me("username", cancel).await?.clone();
+pub(super) async fn account(http: Link<'_>) -> Result<(String, Vec<&'static str>)> {
+    let name = http.me("username").await?.to_owned();
     let mut lacks = Vec::new();
     // A token of a project or an application does not answer this.
-    let token = http.get_top("personal_access_tokens/self", cancel).await?;
+    let token = http.get_top("personal_access_tokens/self").await?;
     if token.is_good() {
         let json = token.json()?;
         let scopes = json["scopes"].as_array().into_iter().flatten();
@@ -49,7 +45,7 @@ pub(super) async fn account(
             lacks.push("the scope `api` on its token");
         }
     }
-    let rights = &http.get("", cancel).await?.json()?["permissions"];
+    let rights = &http.get("").await?.json()?["permissions"];
     let level = ["project_access", "group_access"];
     let level = level
         .iter()
@@ -61,34 +57,33 @@ pub(super) async fn account(
 }
 
 /// The table: a sentence of ours, said in GitLab's words.
-pub(super) async fn carry_out(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
-    let cancel = asked.cancel;
+pub(super) async fn carry_out(http: Link<'_>, asked: &Asked<'_>) -> Result<Answer> {
     let merge_request = |number: &str| format!("merge_requests/{number}");
     match (asked.method, asked.parts.as_slice()) {
         ("GET", ["pulls"]) => pulls(http, asked).await,
         ("POST", ["pulls"]) => create(http, asked).await,
         ("GET", ["pulls", number]) if asked.as_diff => {
             let path = format!("{}/raw_diffs", merge_request(number));
-            http.get(&path, cancel).await
+            http.get(&path).await
         }
         ("GET", ["pulls", number]) => {
-            let found = http.get(&merge_request(number), cancel).await?;
-            Ok(found.with(|json| pull(&json)))
+            let found = http.get(&merge_request(number)).await?;
+            Ok(found.with(pull))
         }
         ("PATCH", ["pulls", number]) => change(http, &merge_request(number), asked)
             .await
-            .map(|made| made.with(|json| pull(&json))),
+            .map(|made| made.with(pull)),
         ("PUT", ["pulls", number, "merge"]) => merge(http, number, asked).await,
         ("GET", ["pulls", number, "reviews"]) => {
             let path = format!("{}/approvals", merge_request(number));
-            let found = http.get(&path, cancel).await?;
-            Ok(found.with(|json| reviewed(&json)))
+            let found = http.get(&path).await?;
+            Ok(found.with(reviewed))
         }
         ("POST", ["pulls", number, "requested_reviewers"]) => {
             ask_reviews(http, &merge_request(number), asked).await
         }
         ("GET", ["pulls", number, kind @ ("notes" | "comments")]) => {
-            let found = discussions(http, number, cancel).await?;
+            let found = discussions(http, number).await?;
             let (notes, lines): (Vec<Value>, Vec<Value>) = found
                 .into_iter()
                 .map(|(_, note)| comment(&note))
@@ -97,44 +92,34 @@ pub(super) async fn carry_out(http: &Http, asked: &Asked<'_>) -> Result<Answer> 
         }
         ("POST", ["pulls", number, "notes"]) => {
             let path = format!("{}/notes", merge_request(number));
-            let made = http.send("POST", &path, Some(&asked.body), cancel).await?;
-            Ok(made.with(|json| comment(&json)))
+            let made = http.send("POST", &path, &asked.body).await?;
+            Ok(made.with(comment))
         }
         ("POST", ["pulls", number, "comments"]) => say_at(http, number, asked).await,
         ("GET", ["commits", sha, "check-runs"]) => {
-            let found = statuses(http, sha, cancel).await?;
+            let found = statuses(http, sha).await?;
             let runs: Vec<Value> = found.iter().map(check).collect();
-            Ok(super::dialect::good(&json!({ "check_runs": runs })))
+            Ok(good(&json!({ "check_runs": runs })))
         }
-        ("GET", ["commits", _, "status"]) => Ok(super::dialect::good(&json!({ "statuses": [] }))),
+        ("GET", ["commits", _, "status"]) => Ok(good(&json!({ "statuses": [] }))),
         ("POST", ["statuses", sha]) => say_status(http, sha, asked).await,
-        ("GET", ["collaborators", login, "permission"]) => permission(http, login, cancel).await,
-        ("GET", ["actions", "jobs", job, "logs"]) => {
-            http.get(&format!("jobs/{job}/trace"), cancel).await
-        }
+        ("GET", ["collaborators", login, "permission"]) => permission(http, login).await,
+        ("GET", ["actions", "jobs", job, "logs"]) => http.get(&format!("jobs/{job}/trace")).await,
         ("GET", ["git", "ref", "heads", rest @ ..]) => {
-            let found = http.get(&branch(rest), cancel).await?;
+            let found = http.get(&branch(rest)).await?;
             Ok(found.with(|json| json!({ "object": { "sha": json["commit"]["id"] } })))
         }
         ("DELETE", ["git", "refs", "heads", rest @ ..]) => {
-            http.send("DELETE", &branch(rest), None, cancel).await
+            http.send("DELETE", &branch(rest), &Value::Null).await
         }
         ("GET", ["git", "ref", "tags", rest @ ..]) => {
             let path = format!("repository/tags/{}", encoded(&rest.join("/")));
-            let found = http.get(&path, cancel).await?;
+            let found = http.get(&path).await?;
             Ok(found.with(
                 |json| json!({ "object": { "sha": json["commit"]["id"], "type": "commit" } }),
             ))
         }
         _ => tracker(http, asked).await,
-    }
-}
-
-/// 409: it is there already, which GitHub says by 422.
-fn taken(answer: Answer) -> Answer {
-    match answer.status {
-        409 => answer.called(422),
-        _ => answer,
     }
 }
 
@@ -149,11 +134,7 @@ fn state(asked: &Asked<'_>) -> &'static str {
     }
 }
 
-fn paging(asked: &Asked<'_>) -> String {
-    format!("{SIZE}&page={}", asked.value("page").unwrap_or("1"))
-}
-
-async fn pulls(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
+async fn pulls(http: Link<'_>, asked: &Asked<'_>) -> Result<Answer> {
     let of = asked
         .branch()
         .map(|name| format!("source_branch={}&", encoded(name)));
@@ -161,12 +142,12 @@ async fn pulls(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
     let path = format!(
         "merge_requests?{of}state={}&{}",
         state(asked),
-        paging(asked)
+        asked.page(SIZE)
     );
-    Ok(http.get(&path, asked.cancel).await?.each(pull))
+    Ok(http.get(&path).await?.each(pull))
 }
 
-async fn create(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
+async fn create(http: Link<'_>, asked: &Asked<'_>) -> Result<Answer> {
     let mut body = asked.renamed(&[
         ("body", "description"),
         ("head", "source_branch"),
@@ -176,14 +157,12 @@ async fn create(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
     let draft = asked.body["draft"] == json!(true);
     body["title"] = json!(titled(title, draft));
     body["squash"] = json!(true);
-    let made = http
-        .send("POST", "merge_requests", Some(&body), asked.cancel)
-        .await?;
-    Ok(taken(made).with(|json| pull(&json)))
+    let made = http.send("POST", "merge_requests", &body).await?;
+    Ok(made.taken().with(pull))
 }
 
 /// Title, words, state and draft of an issue or a merge request.
-async fn change(http: &Http, path: &str, asked: &Asked<'_>) -> Result<Answer> {
+async fn change(http: Link<'_>, path: &str, asked: &Asked<'_>) -> Result<Answer> {
     let mut body = asked.renamed(&[
         ("title", "title"),
         ("body", "description"),
@@ -197,8 +176,8 @@ async fn change(http: &Http, path: &str, asked: &Asked<'_>) -> Result<Answer> {
     // Whether it is a draft stands in its title.
     let draft = asked.body["draft"].as_bool();
     if path.starts_with("merge_requests") && (draft.is_some() || body["title"].is_string()) {
-        let there = http.get(path, asked.cancel).await?;
-        let there = there.with(|json| pull(&json)).json()?;
+        let there = http.get(path).await?;
+        let there = there.with(pull).json()?;
         let title = body["title"]
             .as_str()
             .or(there["title"].as_str())
@@ -206,10 +185,10 @@ async fn change(http: &Http, path: &str, asked: &Asked<'_>) -> Result<Answer> {
         let draft = draft.unwrap_or(there["draft"] == json!(true));
         body["title"] = json!(titled(title, draft));
     }
-    http.send("PUT", path, Some(&body), asked.cancel).await
+    http.send("PUT", path, &body).await
 }
 
-async fn merge(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
+async fn merge(http: Link<'_>, number: &str, asked: &Asked<'_>) -> Result<Answer> {
     let text = |name: &str| asked.body[name].as_str().unwrap_or_default();
     let message = format!("{}\n\n{}", text("commit_title"), text("commit_message"));
     let body = json!({
@@ -219,14 +198,12 @@ async fn merge(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
         "should_remove_source_branch": true,
     });
     let path = format!("merge_requests/{number}");
-    let answer = http
-        .send("PUT", &format!("{path}/merge"), Some(&body), asked.cancel)
-        .await?;
+    let answer = http.send("PUT", &format!("{path}/merge"), &body).await?;
     if answer.is_good() || answer.is_unclear() || answer.status == 409 {
         return Ok(answer);
     }
     // Whoever may not merge is told that they are not known; a look says which it is.
-    let there = http.get(&path, asked.cancel).await?;
+    let there = http.get(&path).await?;
     if !there.is_good() {
         return Ok(there);
     }
@@ -259,9 +236,8 @@ fn no_merge(status: &str) -> Option<&'static str> {
 
 /// Reviewers go by the numbers of their accounts, all of them at once; whoever is no
 /// member, or a team, is refused, as GitHub does it.
-async fn ask_reviews(http: &Http, path: &str, asked: &Asked<'_>) -> Result<Answer> {
-    let cancel = asked.cancel;
-    let there = http.get(path, cancel).await?;
+async fn ask_reviews(http: Link<'_>, path: &str, asked: &Asked<'_>) -> Result<Answer> {
+    let there = http.get(path).await?;
     if !there.is_good() {
         return Ok(there);
     }
@@ -273,24 +249,20 @@ async fn ask_reviews(http: &Http, path: &str, asked: &Asked<'_>) -> Result<Answe
     }
     for name in asked.names("reviewers") {
         let members = format!("members/all?query={}&{SIZE}", encoded(&name));
-        let members = items(&http.get(&members, cancel).await?)?;
+        let members = items(&http.get(&members).await?)?;
         let Some(member) = members.iter().find(|one| one["username"] == name.as_str()) else {
             return Ok(listed(Vec::new()).called(422));
         };
         ids.push(member["id"].clone());
     }
     let body = json!({ "reviewer_ids": ids });
-    http.send("PUT", path, Some(&body), cancel).await
+    http.send("PUT", path, &body).await
 }
 
 /// Everything that was said, each with the discussion that it stands in.
-async fn discussions(
-    http: &Http,
-    number: &str,
-    cancel: &CancellationToken,
-) -> Result<Vec<(String, Value)>> {
+async fn discussions(http: Link<'_>, number: &str) -> Result<Vec<(String, Value)>> {
     let path = format!("merge_requests/{number}/discussions");
-    let all = http.all(&path, SIZE, cancel).await?;
+    let all = http.all(&path, SIZE).await?;
     let mut notes = Vec::new();
     for discussion in &all {
         let id = discussion["id"].as_str().unwrap_or_default();
@@ -302,29 +274,27 @@ async fn discussions(
 }
 
 /// A comment on a line, or below one.
-async fn say_at(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> {
-    let cancel = asked.cancel;
+async fn say_at(http: Link<'_>, number: &str, asked: &Asked<'_>) -> Result<Answer> {
     let path = format!("merge_requests/{number}/discussions");
     if let Some(to) = asked.body["in_reply_to"].as_u64() {
-        let notes = discussions(http, number, cancel).await?;
+        let notes = discussions(http, number).await?;
         let place = notes.iter().find(|(_, note)| note["id"] == json!(to));
         let Some((discussion, root)) = place else {
             return Ok(listed(Vec::new()).called(404));
         };
         let path = format!("{path}/{discussion}/notes");
         let body = json!({ "body": asked.body["body"] });
-        let made = http.send("POST", &path, Some(&body), cancel).await?;
+        let made = http.send("POST", &path, &body).await?;
         // An answer need not repeat where it stands.
-        return Ok(made.with(|mut json| {
+        return Ok(made.with(|json| {
+            let mut json = json.clone();
             if json["position"].is_null() {
                 json["position"] = root["position"].clone();
             }
             comment(&json)
         }));
     }
-    let there = http
-        .get(&format!("merge_requests/{number}"), cancel)
-        .await?;
+    let there = http.get(&format!("merge_requests/{number}")).await?;
     if !there.is_good() {
         return Ok(there);
     }
@@ -341,7 +311,7 @@ async fn say_at(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> 
             "new_line": asked.body["line"],
         },
     });
-    let made = http.send("POST", &path, Some(&body), cancel).await?;
+    let made = http.send("POST", &path, &body).await?;
     let made = made.with(|json| comment(&json["notes"][0]));
     // A line that the change does not have.
     Ok(if made.status == 400 {
@@ -351,23 +321,16 @@ async fn say_at(http: &Http, number: &str, asked: &Asked<'_>) -> Result<Answer> 
     })
 }
 
-async fn statuses(http: &Http, sha: &str, cancel: &CancellationToken) -> Result<Vec<Value>> {
+async fn statuses(http: Link<'_>, sha: &str) -> Result<Vec<Value>> {
     let path = format!("repository/commits/{sha}/statuses");
-    http.all(&path, SIZE, cancel).await
+    http.all(&path, SIZE).await
 }
 
-async fn say_status(http: &Http, sha: &str, asked: &Asked<'_>) -> Result<Answer> {
+async fn say_status(http: Link<'_>, sha: &str, asked: &Asked<'_>) -> Result<Answer> {
     let mut body = asked.renamed(&[("context", "name"), ("description", "description")]);
     let green = asked.body["state"] == "success";
     body["state"] = json!(if green { "success" } else { "failed" });
-    let made = http
-        .send(
-            "POST",
-            &format!("statuses/{sha}"),
-            Some(&body),
-            asked.cancel,
-        )
-        .await?;
+    let made = http.send("POST", &format!("statuses/{sha}"), &body).await?;
     // It says so already.
     let same = made.status == 400 && made.said().contains("Cannot transition status");
     Ok(if same { made.called(201) } else { made })
@@ -376,12 +339,9 @@ async fn say_status(http: &Http, sha: &str, asked: &Asked<'_>) -> Result<Answer>
 /// Developers and above may push.
 const DEVELOPER: u64 = 30;
 
-async fn permission(http: &Http, login: &str, cancel: &CancellationToken) -> Result<Answer> {
+async fn permission(http: Link<'_>, login: &str) -> Result<Answer> {
     let answer = http
-        .get(
-            &format!("members/all?query={}&{SIZE}", encoded(login)),
-            cancel,
-        )
+        .get(&format!("members/all?query={}&{SIZE}", encoded(login)))
         .await?;
     if !answer.is_good() {
         return Ok(answer);
@@ -391,5 +351,5 @@ async fn permission(http: &Http, login: &str, cancel: &CancellationToken) -> Res
         member["username"] == login && level >= Some(DEVELOPER) && member["state"] == "active"
     });
     let permission = if may { "write" } else { "read" };
-    Ok(super::dialect::good(&json!({ "permission": permission })))
+    Ok(good(&json!({ "permission": permission })))
 }

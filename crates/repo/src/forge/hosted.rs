@@ -7,7 +7,7 @@ mod look;
 mod merge;
 mod queue;
 
-use std::{path::Path, sync::Arc};
+use std::{fmt::Display, path::Path, sync::Arc};
 
 use butler_protocol::{BranchName, PrNumber, fault};
 use serde_json::{Value, json};
@@ -36,6 +36,8 @@ pub(crate) struct HostedForge {
     repo: Repo,
     address: Address,
     way: Way,
+    /// Until when it works.
+    pub(crate) cancel: CancellationToken,
 }
 
 /// How the forge is asked.
@@ -63,73 +65,100 @@ impl HostedForge {
             repo: repo.clone(),
             address: found.address,
             way,
+            cancel: CancellationToken::new(),
         })
     }
 
-    async fn ask(&self, request: Request<'_>, cancel: &CancellationToken) -> Result<Answer> {
+    /// The same until then.
+    pub(super) fn until(&self, cancel: &CancellationToken) -> Self {
+        let cancel = cancel.clone();
+        Self {
+            cancel,
+            ..self.clone()
+        }
+    }
+
+    async fn ask(&self, request: Request<'_>) -> Result<Answer> {
         let changing = request.method != "GET";
         if changing {
             fault("forge.before-request");
         }
-        let answer = self.plain(request, cancel).await;
+        let answer = self.plain(request).await;
         if changing {
             fault("forge.after-request");
         }
         answer
     }
 
-    async fn plain(&self, request: Request<'_>, cancel: &CancellationToken) -> Result<Answer> {
-        let asked = Asked::of(&request, cancel);
+    async fn plain(&self, request: Request<'_>) -> Result<Answer> {
+        let asked = Asked::of(&request);
         match &self.way {
-            Way::GitLab(http) => gitlab::carry_out(http, &asked).await,
+            Way::GitLab(http) => gitlab::carry_out(http.until(&self.cancel), &asked).await,
             Way::Gitea(http, _) => {
-                gitea::carry_out(http, self.repo.default_branch().as_str(), &asked).await
+                let base = self.repo.default_branch().as_str();
+                gitea::carry_out(http.until(&self.cancel), base, &asked).await
             }
-            Way::Gh => send(self.repo.git().settings(), &self.address, request, cancel).await,
+            Way::Gh => {
+                let settings = self.repo.git().settings();
+                send(settings, &self.address, request, &self.cancel).await
+            }
         }
     }
 
     /// Asks for a change once.
-    pub(crate) async fn send(
-        &self,
-        method: &str,
-        path: String,
-        body: Value,
-        cancel: &CancellationToken,
-    ) -> Result<Answer> {
+    pub(crate) async fn send(&self, method: &str, path: String, body: Value) -> Result<Answer> {
         let request = Request {
             method,
             path,
             body: Some(body),
             accept: None,
         };
-        self.ask(request, cancel).await
+        self.ask(request).await
+    }
+
+    /// Asks for a change that is the same when it is made twice: a lost answer is simply
+    /// asked for again.
+    pub(crate) async fn insist(
+        &self,
+        method: &str,
+        path: &str,
+        body: &Value,
+        about: &dyn Display,
+    ) -> Result<Answer> {
+        for attempt in 0..ATTEMPTS {
+            let answer = self.send(method, path.to_owned(), body.clone()).await?;
+            if !answer.is_unclear() {
+                return Ok(answer);
+            }
+            jitter(attempt, &self.cancel).await?;
+        }
+        Err(self.outpaced(about))
     }
 
     /// Reads; a lost answer is asked for again.
-    pub(crate) async fn get(&self, path: &str, cancel: &CancellationToken) -> Result<Answer> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Answer> {
         let request = || Request {
             method: "GET",
             path: path.to_owned(),
             ..Request::default()
         };
         for attempt in 1..ATTEMPTS {
-            let answer = self.ask(request(), cancel).await?;
+            let answer = self.ask(request()).await?;
             if !answer.is_unclear() {
                 return Ok(answer);
             }
-            jitter(attempt, cancel).await?;
+            jitter(attempt, &self.cancel).await?;
         }
-        self.ask(request(), cancel).await
+        self.ask(request()).await
     }
 
     /// Every page of a list.
-    pub(crate) async fn all(&self, path: &str, cancel: &CancellationToken) -> Result<Vec<Value>> {
+    pub(crate) async fn all(&self, path: &str) -> Result<Vec<Value>> {
         let mut items = Vec::new();
         for page in 1..=PAGES {
             let sign = if path.contains('?') { '&' } else { '?' };
             let path = format!("{path}{sign}per_page={PAGE}&page={page}");
-            let answer = self.get(&path, cancel).await?;
+            let answer = self.get(&path).await?;
             let Value::Array(more) = answer.json()? else {
                 break;
             };
@@ -142,47 +171,32 @@ impl HostedForge {
         Ok(items)
     }
 
-    async fn one(
-        &self,
-        number: PrNumber,
-        cancel: &CancellationToken,
-    ) -> Result<(PullRequest, Value)> {
-        let answer = self.get(&format!("pulls/{}", number.0), cancel).await?;
-        if answer.status == 404 {
-            return Err(Error::NoPull { number });
-        }
+    async fn one(&self, number: PrNumber) -> Result<(PullRequest, Value)> {
+        let answer = self.get(&format!("pulls/{}", number.0)).await?;
+        let answer = answer.or_missing(Error::NoPull { number })?;
         let json = answer.json()?;
         let pull = wire::pull(&json).ok_or_else(|| answer.refusal())?;
         Ok((pull, json))
     }
 
-    async fn of_branch(
-        &self,
-        branch: &BranchName,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<PullRequest>> {
+    async fn of_branch(&self, branch: &BranchName) -> Result<Vec<PullRequest>> {
         let path = format!("pulls?state=all&head={}:{branch}", self.address.owner);
-        let items = self.all(&path, cancel).await?;
+        let items = self.all(&path).await?;
         let pulls = items.iter().filter_map(wire::pull);
         let mut pulls: Vec<PullRequest> = pulls.filter(|p| p.branch == *branch).collect();
         pulls.sort_by_key(|p| std::cmp::Reverse(p.number));
         Ok(pulls)
     }
 
-    pub(crate) async fn create(
-        &self,
-        new: &NewPull,
-        cancel: &CancellationToken,
-    ) -> Result<PullRequest> {
-        if !name::is_ours(&new.branch) {
-            return Err(Error::NotOurs {
-                branch: new.branch.clone(),
-            });
+    pub(crate) async fn create(&self, new: &NewPull) -> Result<PullRequest> {
+        let branch = new.branch.clone();
+        if !name::is_ours(&branch) {
+            return Err(Error::NotOurs { branch });
         }
         for attempt in 0..ATTEMPTS {
-            self.repo.fetch(cancel).await?;
-            let head = self.repo.remote_tip(&new.branch).await?;
-            let there = self.of_branch(&new.branch, cancel).await?;
+            self.repo.fetch(&self.cancel).await?;
+            let head = self.repo.remote_tip(&branch).await?;
+            let there = self.of_branch(&branch).await?;
             let open = there.iter().find(|p| p.state == PullState::Open);
             let same = there
                 .first()
@@ -191,32 +205,24 @@ impl HostedForge {
                 return Ok(pull.clone());
             }
             if head.is_none() {
-                return Err(Error::NotPushed {
-                    branch: new.branch.clone(),
-                });
+                return Err(Error::NotPushed { branch });
             }
-            let mut answer = self.post_pull(new, new.draft, cancel).await?;
+            let mut answer = self.post_pull(new, new.draft).await?;
             if answer.status == 422 && answer.says("raft") {
                 // This repository has no drafts.
-                answer = self.post_pull(new, false, cancel).await?;
+                answer = self.post_pull(new, false).await?;
             }
             // 422: somebody opened it between our look and our word.
             if answer.is_unclear() || (answer.status == 422 && attempt == 0) {
-                jitter(attempt, cancel).await?;
+                jitter(attempt, &self.cancel).await?;
                 continue;
             }
-            let json = answer.json()?;
-            return wire::pull(&json).ok_or_else(|| answer.refusal());
+            return answer.read(wire::pull);
         }
-        Err(self.outpaced(new.branch.as_str()))
+        Err(self.outpaced(&branch))
     }
 
-    async fn post_pull(
-        &self,
-        new: &NewPull,
-        draft: bool,
-        cancel: &CancellationToken,
-    ) -> Result<Answer> {
+    async fn post_pull(&self, new: &NewPull, draft: bool) -> Result<Answer> {
         let body = json!({
             "draft": draft,
             "title": new.title,
@@ -224,29 +230,15 @@ impl HostedForge {
             "head": new.branch,
             "base": new.base.as_ref().unwrap_or(self.repo.default_branch()),
         });
-        self.send("POST", "pulls".into(), body, cancel).await
+        self.send("POST", "pulls".into(), body).await
     }
 
-    /// Changes fields of a pull request; a lost answer is simply asked again.
-    async fn patch(
-        &self,
-        number: PrNumber,
-        fields: &Value,
-        cancel: &CancellationToken,
-    ) -> Result<PullRequest> {
-        for attempt in 0..ATTEMPTS {
-            let path = format!("pulls/{}", number.0);
-            let answer = self.send("PATCH", path, fields.clone(), cancel).await?;
-            match answer.status {
-                404 => return Err(Error::NoPull { number }),
-                _ if answer.is_unclear() => jitter(attempt, cancel).await?,
-                _ => {
-                    let json = answer.json()?;
-                    return wire::pull(&json).ok_or_else(|| answer.refusal());
-                }
-            }
-        }
-        Err(self.outpaced(&number.to_string()))
+    /// Changes fields of a pull request.
+    async fn patch(&self, number: PrNumber, fields: &Value) -> Result<PullRequest> {
+        let path = format!("pulls/{}", number.0);
+        let answer = self.insist("PATCH", &path, fields, &number).await?;
+        let answer = answer.or_missing(Error::NoPull { number })?;
+        answer.read(wire::pull)
     }
 
     /// Where what stands on no line is said. Only GitLab counts pull requests and issues
@@ -258,23 +250,18 @@ impl HostedForge {
         }
     }
 
-    async fn comments(&self, number: PrNumber, cancel: &CancellationToken) -> Result<Vec<Comment>> {
+    async fn comments(&self, number: PrNumber) -> Result<Vec<Comment>> {
         let general = self.notes(number);
         let lines = format!("pulls/{}/comments", number.0);
-        let mut items = self.all(&general, cancel).await?;
-        items.extend(self.all(&lines, cancel).await?);
+        let mut items = self.all(&general).await?;
+        items.extend(self.all(&lines).await?);
         let mut comments: Vec<Comment> = items.iter().filter_map(wire::comment).collect();
         comments.sort_by_key(|c| c.at);
         Ok(comments)
     }
 
-    pub(crate) async fn comment(
-        &self,
-        number: PrNumber,
-        comment: &NewComment,
-        cancel: &CancellationToken,
-    ) -> Result<Comment> {
-        self.say(number, None, comment, cancel).await
+    pub(crate) async fn comment(&self, number: PrNumber, comment: &NewComment) -> Result<Comment> {
+        self.say(number, None, comment).await
     }
 
     /// Answers where it stands; what stands on no line is answered below all of it.
@@ -283,10 +270,9 @@ impl HostedForge {
         number: PrNumber,
         to: &str,
         comment: &NewComment,
-        cancel: &CancellationToken,
     ) -> Result<Comment> {
         let line = to.strip_prefix("line-").and_then(|to| to.parse().ok());
-        self.say(number, line, comment, cancel).await
+        self.say(number, line, comment).await
     }
 
     async fn say(
@@ -294,15 +280,12 @@ impl HostedForge {
         number: PrNumber,
         to: Option<u64>,
         comment: &NewComment,
-        cancel: &CancellationToken,
     ) -> Result<Comment> {
         for attempt in 0..ATTEMPTS {
-            let there = self.comments(number, cancel).await?;
-            let mine = |c: &Comment| c.key.as_deref() == Some(comment.key.as_str());
-            if let Some(said) = there.into_iter().find(mine) {
+            if let Some(said) = comment.in_list(self.comments(number).await?) {
                 return Ok(said);
             }
-            let mut answer = self.say_once(number, to, comment, cancel).await?;
+            let mut answer = self.say_once(number, to, comment).await?;
             // A line that the change does not show takes no comment of its own.
             if answer.status == 422
                 && let Some(place) = &comment.place
@@ -312,18 +295,15 @@ impl HostedForge {
                     place: None,
                     ..comment.clone()
                 };
-                answer = self.say_once(number, None, &named, cancel).await?;
+                answer = self.say_once(number, None, &named).await?;
             }
-            if answer.status == 404 {
-                return Err(Error::NoPull { number });
-            }
+            let answer = answer.or_missing(Error::NoPull { number })?;
             if !answer.is_unclear() {
-                let json = answer.json()?;
-                return wire::comment(&json).ok_or_else(|| answer.refusal());
+                return answer.read(wire::comment);
             }
-            jitter(attempt, cancel).await?;
+            jitter(attempt, &self.cancel).await?;
         }
-        Err(self.outpaced(&number.to_string()))
+        Err(self.outpaced(&number))
     }
 
     async fn say_once(
@@ -331,7 +311,6 @@ impl HostedForge {
         number: PrNumber,
         to: Option<u64>,
         comment: &NewComment,
-        cancel: &CancellationToken,
     ) -> Result<Answer> {
         let body = wire::marked(&comment.author, &comment.body, &comment.key);
         let lines = format!("pulls/{}/comments", number.0);
@@ -339,7 +318,7 @@ impl HostedForge {
             (None, None) => (self.notes(number), json!({ "body": body })),
             (_, Some(to)) => (lines, json!({ "body": body, "in_reply_to": to })),
             (Some(place), None) => {
-                let head = self.one(number, cancel).await?.0.head;
+                let head = self.one(number).await?.0.head;
                 let body = json!({
                     "body": body,
                     "commit_id": head,
@@ -350,88 +329,61 @@ impl HostedForge {
                 (lines, body)
             }
         };
-        self.send("POST", path, body, cancel).await
+        self.send("POST", path, body).await
     }
 
-    pub(crate) fn outpaced(&self, name: &str) -> Error {
+    pub(crate) fn outpaced(&self, name: &dyn Display) -> Error {
         Error::Outpaced {
-            name: name.to_owned(),
+            name: name.to_string(),
             attempts: ATTEMPTS,
         }
     }
 }
 
 impl HostedForge {
-    pub(crate) async fn find(
-        &self,
-        branch: &BranchName,
-        cancel: &CancellationToken,
-    ) -> Result<Option<PullRequest>> {
-        let pulls = self.of_branch(branch, cancel).await?;
+    pub(crate) async fn find(&self, branch: &BranchName) -> Result<Option<PullRequest>> {
+        let pulls = self.of_branch(branch).await?;
         let open = pulls.iter().find(|p| p.state == PullState::Open);
         Ok(open.or(pulls.first()).cloned())
     }
 
-    pub(crate) async fn view(
-        &self,
-        number: PrNumber,
-        cancel: &CancellationToken,
-    ) -> Result<PullRequest> {
-        let (mut pull, _) = self.one(number, cancel).await?;
-        pull.comments = self.comments(number, cancel).await?;
+    pub(crate) async fn view(&self, number: PrNumber) -> Result<PullRequest> {
+        let (mut pull, _) = self.one(number).await?;
+        pull.comments = self.comments(number).await?;
         Ok(pull)
     }
 
-    pub(crate) async fn diff(
-        &self,
-        number: PrNumber,
-        cancel: &CancellationToken,
-    ) -> Result<String> {
+    pub(crate) async fn diff(&self, number: PrNumber) -> Result<String> {
         let request = Request {
             method: "GET",
             path: format!("pulls/{}", number.0),
             body: None,
             accept: Some("application/vnd.github.diff"),
         };
-        let answer = self.ask(request, cancel).await?;
+        let answer = self
+            .ask(request)
+            .await?
+            .or_missing(Error::NoPull { number })?;
         match answer.status {
             200 => Ok(String::from_utf8_lossy(&answer.body).into_owned()),
-            404 => Err(Error::NoPull { number }),
             _ => Err(answer.refusal()),
         }
     }
 
-    pub(crate) async fn edit(
-        &self,
-        number: PrNumber,
-        edit: &Edit,
-        cancel: &CancellationToken,
-    ) -> Result<PullRequest> {
-        let mut fields = serde_json::Map::new();
-        let base = edit.base.as_ref().map(ToString::to_string);
-        let given = [
-            ("title", &edit.title),
-            ("body", &edit.body),
-            ("base", &base),
-        ];
-        for (name, value) in given {
-            if let Some(value) = value {
-                fields.insert(name.into(), json!(value));
-            }
-        }
-        self.patch(number, &Value::Object(fields), cancel).await
+    pub(crate) async fn edit(&self, number: PrNumber, edit: &Edit) -> Result<PullRequest> {
+        let fields = json!({ "title": edit.title, "body": edit.body, "base": edit.base });
+        let fields = fields.as_object().into_iter().flatten();
+        let given = fields.filter(|(_, value)| !value.is_null());
+        let given = given.map(|(name, value)| (name.clone(), value.clone()));
+        self.patch(number, &given.collect()).await
     }
 
-    pub(crate) async fn checks(
-        &self,
-        number: PrNumber,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<Check>> {
-        let head = self.one(number, cancel).await?.0.head;
+    pub(crate) async fn checks(&self, number: PrNumber) -> Result<Vec<Check>> {
+        let head = self.one(number).await?.0.head;
         let runs = format!("commits/{head}/check-runs?per_page={PAGE}");
-        let runs = self.get(&runs, cancel).await?.json()?;
+        let runs = self.get(&runs).await?.json()?;
         let status = format!("commits/{head}/status?per_page={PAGE}");
-        let status = self.get(&status, cancel).await?.json()?;
+        let status = self.get(&status).await?.json()?;
         let runs = runs["check_runs"].as_array().into_iter().flatten();
         let statuses = status["statuses"].as_array().into_iter().flatten();
         Ok(runs
@@ -440,32 +392,21 @@ impl HostedForge {
             .collect())
     }
 
-    pub(crate) async fn close(
-        &self,
-        number: PrNumber,
-        cancel: &CancellationToken,
-    ) -> Result<PullRequest> {
-        let (pull, _) = self.one(number, cancel).await?;
+    pub(crate) async fn close(&self, number: PrNumber) -> Result<PullRequest> {
+        let (pull, _) = self.one(number).await?;
         match pull.state {
             PullState::Closed => Ok(pull),
             PullState::Merged { .. } => {
                 let state = "merged";
                 Err(Error::NotOpen { number, state })
             }
-            PullState::Open => {
-                self.patch(number, &json!({ "state": "closed" }), cancel)
-                    .await
-            }
+            PullState::Open => self.patch(number, &json!({ "state": "closed" })).await,
         }
     }
 
-    pub(crate) async fn list(
-        &self,
-        open_only: bool,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<PullRequest>> {
+    pub(crate) async fn list(&self, open_only: bool) -> Result<Vec<PullRequest>> {
         let state = if open_only { "open" } else { "all" };
-        let items = self.all(&format!("pulls?state={state}"), cancel).await?;
+        let items = self.all(&format!("pulls?state={state}")).await?;
         let pulls = items.iter().filter_map(wire::pull);
         let mut ours: Vec<PullRequest> = pulls.filter(|p| name::is_ours(&p.branch)).collect();
         ours.sort_by_key(|p| std::cmp::Reverse(p.number));

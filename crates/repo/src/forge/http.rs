@@ -36,6 +36,13 @@ pub(super) struct Http {
     me: OnceCell<String>,
 }
 
+/// The way to it until the work is cancelled.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Link<'a> {
+    http: &'a Http,
+    pub(super) cancel: &'a CancellationToken,
+}
+
 /// How a kind of forge wants to be asked.
 pub(super) struct Manner {
     pub version: &'static str,
@@ -78,42 +85,15 @@ impl Http {
         })
     }
 
-    /// Asks for `path` below the repository; below the site, if it begins with a stroke.
-    pub(super) async fn send(
-        &self,
-        method: &str,
-        path: &str,
-        body: Option<&Value>,
-        cancel: &CancellationToken,
-    ) -> Result<Answer> {
-        let place = match path.strip_prefix('/') {
-            Some(whole) => format!("{}/{whole}", self.site),
-            None => format!("{}{}/{}/{path}", self.site, self.version, self.project),
-        };
-        let place = place.trim_end_matches('/').to_owned();
-        let command = format!("{method} {place}");
-        let work = self.exchange(method, &place, body, &command);
-        tokio::select! {
-            () = cancel.cancelled() => Err(Error::Cancelled { what: command.clone() }),
-            answer = work => answer,
-        }
-    }
-
-    /// The same below the version: what is about no repository.
-    pub(super) async fn get_top(&self, path: &str, cancel: &CancellationToken) -> Result<Answer> {
-        self.send("GET", &format!("{}/{path}", self.version), None, cancel)
-            .await
-    }
-
-    pub(super) async fn get(&self, path: &str, cancel: &CancellationToken) -> Result<Answer> {
-        self.send("GET", path, None, cancel).await
+    pub(super) const fn until<'a>(&'a self, cancel: &'a CancellationToken) -> Link<'a> {
+        Link { http: self, cancel }
     }
 
     async fn exchange(
         &self,
         method: &str,
         place: &str,
-        body: Option<&Value>,
+        body: &Value,
         command: &str,
     ) -> Result<Answer> {
         let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
@@ -122,7 +102,7 @@ impl Http {
             let value = format!("{} {}", self.scheme, token.expose());
             request = request.header("authorization", value);
         }
-        if let Some(body) = body {
+        if !body.is_null() {
             request = request.json(body);
         }
         let lost = |error: &reqwest::Error| Error::Unreachable {
@@ -177,28 +157,60 @@ impl Http {
             _ => Ok(answer),
         }
     }
+}
+
+impl<'a> Link<'a> {
+    /// Asks for `path` below the repository, with a body unless it is null; below the site, if it begins with a stroke.
+    pub(super) async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Answer> {
+        let Http {
+            site,
+            version,
+            project,
+            ..
+        } = self.http;
+        let place = match path.strip_prefix('/') {
+            Some(whole) => format!("{site}/{whole}"),
+            None => format!("{site}{version}/{project}/{path}"),
+        };
+        let place = place.trim_end_matches('/').to_owned();
+        let command = format!("{method} {place}");
+        let work = self.http.exchange(method, &place, body, &command);
+        tokio::select! {
+            () = self.cancel.cancelled() => Err(Error::Cancelled { what: command.clone() }),
+            answer = work => answer,
+        }
+    }
+
+    /// The same below the version: what is about no repository.
+    pub(super) async fn get_top(&self, path: &str) -> Result<Answer> {
+        self.send(
+            "GET",
+            &format!("{}/{path}", self.http.version),
+            &Value::Null,
+        )
+        .await
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Result<Answer> {
+        self.send("GET", path, &Value::Null).await
+    }
 
     /// The name of the account that the token belongs to.
-    pub(super) async fn me(&self, name: &str, cancel: &CancellationToken) -> Result<&String> {
-        let asked = self.me.get_or_try_init(|| async {
-            let json = self.get_top("user", cancel).await?.json()?;
+    pub(super) async fn me(&self, name: &str) -> Result<&'a str> {
+        let asked = self.http.me.get_or_try_init(|| async {
+            let json = self.get_top("user").await?.json()?;
             Ok(json[name].as_str().unwrap_or_default().to_owned())
         });
-        asked.await
+        asked.await.map(String::as_str)
     }
 
     /// Every page of a list.
-    pub(super) async fn all(
-        &self,
-        path: &str,
-        size: &str,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<Value>> {
+    pub(super) async fn all(&self, path: &str, size: &str) -> Result<Vec<Value>> {
         let mut items = Vec::new();
         for page in 1..=super::hosted::PAGES {
             let sign = if path.contains('?') { '&' } else { '?' };
             let path = format!("{path}{sign}{size}&page={page}");
-            let answer = self.get(&path, cancel).await?;
+            let answer = self.get(&path).await?;
             if let Value::Array(more) = answer.json()? {
                 items.extend(more);
             }

@@ -3,7 +3,6 @@
 
 use butler_protocol::CommitSha;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{Issue, IssueNumber, NewIssue, NewRelease, Release, local::settle, sorted};
 use crate::{
@@ -35,28 +34,22 @@ fn read(json: &Value) -> Option<Issue> {
 }
 
 impl HostedForge {
-    async fn all_issues(&self, state: &str, cancel: &CancellationToken) -> Result<Vec<Issue>> {
-        let items = self.all(&format!("issues?state={state}"), cancel).await?;
+    async fn all_issues(&self, state: &str) -> Result<Vec<Issue>> {
+        let items = self.all(&format!("issues?state={state}")).await?;
         let mut issues: Vec<Issue> = items.iter().filter_map(read).collect();
         issues.sort_by_key(|issue| std::cmp::Reverse(issue.number));
         Ok(issues)
     }
 
-    async fn one_issue(&self, number: IssueNumber, cancel: &CancellationToken) -> Result<Issue> {
-        let answer = self.get(&format!("issues/{}", number.0), cancel).await?;
-        if answer.status == 404 {
-            return Err(Error::NoIssue { number });
-        }
+    async fn one_issue(&self, number: IssueNumber) -> Result<Issue> {
+        let answer = self.get(&format!("issues/{}", number.0)).await?;
+        let answer = answer.or_missing(Error::NoIssue { number })?;
         read(&answer.json()?).ok_or(Error::NoIssue { number })
     }
 
-    pub(crate) async fn open_issue(
-        &self,
-        new: &NewIssue,
-        cancel: &CancellationToken,
-    ) -> Result<Issue> {
+    pub(crate) async fn open_issue(&self, new: &NewIssue) -> Result<Issue> {
         for attempt in 0..ATTEMPTS {
-            let there = self.all_issues("all", cancel).await?;
+            let there = self.all_issues("all").await?;
             let mine = |issue: &Issue| issue.key.as_deref() == Some(new.key.as_str());
             if let Some(issue) = there.into_iter().find(mine) {
                 return Ok(issue);
@@ -66,11 +59,11 @@ impl HostedForge {
                 "body": wire::marked(&new.author, &new.body, &new.key),
                 "labels": new.labels,
             });
-            let answer = self.send("POST", "issues".into(), body, cancel).await?;
+            let answer = self.send("POST", "issues".into(), body).await?;
             if !answer.is_unclear() {
-                return read(&answer.json()?).ok_or_else(|| answer.refusal());
+                return answer.read(read);
             }
-            jitter(attempt, cancel).await?;
+            jitter(attempt, &self.cancel).await?;
         }
         Err(self.outpaced(&new.title))
     }
@@ -81,31 +74,17 @@ impl HostedForge {
         number: IssueNumber,
         (method, below): (&str, &str),
         body: Value,
-        cancel: &CancellationToken,
     ) -> Result<Issue> {
-        self.one_issue(number, cancel).await?;
-        for attempt in 0..ATTEMPTS {
-            let path = format!("issues/{}{below}", number.0);
-            let answer = self.send(method, path, body.clone(), cancel).await?;
-            match answer.status {
-                404 => return Err(Error::NoIssue { number }),
-                _ if answer.is_unclear() => jitter(attempt, cancel).await?,
-                _ => {
-                    answer.json()?;
-                    return self.one_issue(number, cancel).await;
-                }
-            }
-        }
-        Err(self.outpaced(&number.to_string()))
+        self.one_issue(number).await?;
+        let path = format!("issues/{}{below}", number.0);
+        let answer = self.insist(method, &path, &body, &number).await?;
+        answer.or_missing(Error::NoIssue { number })?.json()?;
+        self.one_issue(number).await
     }
 
-    async fn issue_notes(
-        &self,
-        number: IssueNumber,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<Comment>> {
+    async fn issue_notes(&self, number: IssueNumber) -> Result<Vec<Comment>> {
         let path = format!("issues/{}/comments", number.0);
-        let items = self.all(&path, cancel).await?;
+        let items = self.all(&path).await?;
         Ok(items.iter().filter_map(wire::comment).collect())
     }
 
@@ -113,48 +92,43 @@ impl HostedForge {
         &self,
         number: IssueNumber,
         comment: &NewComment,
-        cancel: &CancellationToken,
     ) -> Result<Comment> {
-        self.one_issue(number, cancel).await?;
+        self.one_issue(number).await?;
         for attempt in 0..ATTEMPTS {
-            let there = self.issue_notes(number, cancel).await?;
-            let mine = |c: &Comment| c.key.as_deref() == Some(comment.key.as_str());
-            if let Some(said) = there.into_iter().find(mine) {
+            if let Some(said) = comment.in_list(self.issue_notes(number).await?) {
                 return Ok(said);
             }
             let body = wire::marked(&comment.author, &comment.body, &comment.key);
             let path = format!("issues/{}/comments", number.0);
-            let answer = self
-                .send("POST", path, json!({ "body": body }), cancel)
-                .await?;
+            let answer = self.send("POST", path, json!({ "body": body })).await?;
             if !answer.is_unclear() {
-                return wire::comment(&answer.json()?).ok_or_else(|| answer.refusal());
+                return answer.read(wire::comment);
             }
-            jitter(attempt, cancel).await?;
+            jitter(attempt, &self.cancel).await?;
         }
-        Err(self.outpaced(&number.to_string()))
+        Err(self.outpaced(&number))
     }
 
     /// The commit of a tag; light or annotated.
-    async fn tagged(&self, tag: &str, cancel: &CancellationToken) -> Result<Option<CommitSha>> {
-        let answer = self.get(&format!("git/ref/tags/{tag}"), cancel).await?;
+    async fn tagged(&self, tag: &str) -> Result<Option<CommitSha>> {
+        let answer = self.get(&format!("git/ref/tags/{tag}")).await?;
         if answer.status == 404 {
             return Ok(None);
         }
         let mut object = answer.json()?["object"].clone();
         if object["type"] == "tag" {
             let path = format!("git/tags/{}", object["sha"].as_str().unwrap_or_default());
-            object = self.get(&path, cancel).await?.json()?["object"].clone();
+            object = self.get(&path).await?.json()?["object"].clone();
         }
         Ok(object["sha"].as_str().map(CommitSha::new))
     }
 
-    async fn release(&self, json: &Value, cancel: &CancellationToken) -> Result<Option<Release>> {
+    async fn release(&self, json: &Value) -> Result<Option<Release>> {
         let Some(tag) = json["tag_name"].as_str() else {
             return Ok(None);
         };
         let text = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
-        let commit = self.tagged(tag, cancel).await?;
+        let commit = self.tagged(tag).await?;
         Ok(commit.map(|commit| Release {
             tag: tag.to_owned(),
             title: text("name"),
@@ -164,21 +138,17 @@ impl HostedForge {
         }))
     }
 
-    pub(crate) async fn publish(
-        &self,
-        new: &NewRelease,
-        cancel: &CancellationToken,
-    ) -> Result<Release> {
+    pub(crate) async fn publish(&self, new: &NewRelease) -> Result<Release> {
         for attempt in 0..ATTEMPTS {
             let path = format!("releases/tags/{}", new.tag);
-            let there = self.get(&path, cancel).await?;
+            let there = self.get(&path).await?;
             if there.status != 404
-                && let Some(release) = self.release(&there.json()?, cancel).await?
+                && let Some(release) = self.release(&there.json()?).await?
             {
                 return settle(release, new);
             }
             // A tag without a release keeps its commit; GitHub would not say so.
-            if let Some(commit) = self.tagged(&new.tag, cancel).await?
+            if let Some(commit) = self.tagged(&new.tag).await?
                 && commit != new.commit
             {
                 return Err(Error::Refused {
@@ -192,9 +162,9 @@ impl HostedForge {
                 "name": new.title.trim(),
                 "body": new.notes.trim(),
             });
-            let answer = self.send("POST", "releases".into(), body, cancel).await?;
+            let answer = self.send("POST", "releases".into(), body).await?;
             if answer.is_unclear() || answer.status == 422 && attempt == 0 {
-                jitter(attempt, cancel).await?;
+                jitter(attempt, &self.cancel).await?;
             } else {
                 answer.json()?;
             }
@@ -204,43 +174,29 @@ impl HostedForge {
 }
 
 impl HostedForge {
-    pub(crate) async fn issues(
-        &self,
-        open_only: bool,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<Issue>> {
+    pub(crate) async fn issues(&self, open_only: bool) -> Result<Vec<Issue>> {
         let state = if open_only { "open" } else { "all" };
-        self.all_issues(state, cancel).await
+        self.all_issues(state).await
     }
 
-    pub(crate) async fn issue(
-        &self,
-        number: IssueNumber,
-        cancel: &CancellationToken,
-    ) -> Result<Issue> {
-        let mut issue = self.one_issue(number, cancel).await?;
-        issue.comments = self.issue_notes(number, cancel).await?;
+    pub(crate) async fn issue(&self, number: IssueNumber) -> Result<Issue> {
+        let mut issue = self.one_issue(number).await?;
+        issue.comments = self.issue_notes(number).await?;
         Ok(issue)
     }
 
-    pub(crate) async fn issues_since(
-        &self,
-        changed: i64,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<Issue>> {
+    pub(crate) async fn issues_since(&self, changed: i64) -> Result<Vec<Issue>> {
         let since = jiff::Timestamp::from_second(changed).unwrap_or_default();
-        self.all_issues(&format!("open&since={since}"), cancel)
-            .await
+        self.all_issues(&format!("open&since={since}")).await
     }
 
     pub(crate) async fn labelled(
         &self,
         number: IssueNumber,
         label: &str,
-        cancel: &CancellationToken,
     ) -> Result<Option<(String, u64)>> {
         let path = format!("issues/{}/events", number.0);
-        let events = self.all(&path, cancel).await?;
+        let events = self.all(&path).await?;
         let last = events.iter().rfind(|event| {
             let about = event["label"]["name"].as_str() == Some(label);
             about && matches!(event["event"].as_str(), Some("labeled" | "unlabeled"))
@@ -259,26 +215,20 @@ impl HostedForge {
         &self,
         number: IssueNumber,
         labels: &[String],
-        cancel: &CancellationToken,
     ) -> Result<Issue> {
         let body = json!({ "labels": labels });
-        self.change_issue(number, ("POST", "/labels"), body, cancel)
-            .await
+        self.change_issue(number, ("POST", "/labels"), body).await
     }
 
-    pub(crate) async fn close_issue(
-        &self,
-        number: IssueNumber,
-        cancel: &CancellationToken,
-    ) -> Result<Issue> {
+    pub(crate) async fn close_issue(&self, number: IssueNumber) -> Result<Issue> {
         let body = json!({ "state": "closed" });
-        self.change_issue(number, ("PATCH", ""), body, cancel).await
+        self.change_issue(number, ("PATCH", ""), body).await
     }
 
-    pub(crate) async fn releases(&self, cancel: &CancellationToken) -> Result<Vec<Release>> {
+    pub(crate) async fn releases(&self) -> Result<Vec<Release>> {
         let mut releases = Vec::new();
-        for json in self.all("releases", cancel).await? {
-            releases.extend(self.release(&json, cancel).await?);
+        for json in self.all("releases").await? {
+            releases.extend(self.release(&json).await?);
         }
         Ok(releases)
     }

@@ -2,128 +2,70 @@
 //! `refs/codebutler/issue/<n>` (see `ledger`), a release an annotated tag.
 
 use butler_protocol::{CommitSha, Role, fault};
-use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 use super::{Issue, IssueNumber, NewIssue, NewRelease, Release, sorted};
 use crate::{
-    Comment, Error, NewComment, Repo, Result,
+    Comment, Error, NewComment, Result,
     commits::commit::identity,
-    forge::LocalForge,
-    refs::{
+    forge::local::{
+        ATTEMPTS, LocalForge,
         ledger::{self, Entry},
-        push::{Pushed, RefChange, jitter},
+        outpaced,
     },
+    refs::push::{Pushed, RefChange, jitter},
 };
 
-const ATTEMPTS: u32 = 8;
 /// Where the remote's tags are looked at, apart from the person's own.
 const TAGS: &str = "refs/codebutler/tags";
 
-/// An issue as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Stored {
-    #[serde(default)]
-    version: u32,
-    #[serde(flatten)]
-    issue: Issue,
-}
-
-impl Entry for Stored {
+impl Entry for Issue {
     const REFS: &'static str = "refs/codebutler/issue";
     const FILE: &'static str = "issue.json";
     const NOUN: &'static str = "issue";
 
     fn number(&self) -> u64 {
-        self.issue.number.0
+        self.number.0
     }
-}
 
-async fn refresh(repo: &Repo, cancel: &CancellationToken) -> Result<()> {
-    let spec = format!("+{0}/*:{0}/*", Stored::REFS);
-    repo.fetch_refs(&[spec], cancel).await
-}
-
-fn outpaced(name: String) -> Error {
-    Error::Outpaced {
-        name,
-        attempts: ATTEMPTS,
+    fn missing(number: u64) -> Error {
+        let number = IssueNumber(number);
+        Error::NoIssue { number }
     }
 }
 
 impl LocalForge {
-    pub(crate) async fn open_issue(
-        &self,
-        new: &NewIssue,
-        cancel: &CancellationToken,
-    ) -> Result<Issue> {
-        let repo = self.repo();
+    pub(crate) async fn open_issue(&self, new: &NewIssue) -> Result<Issue> {
         for attempt in 0..ATTEMPTS {
-            refresh(repo, cancel).await?;
-            let all = ledger::all::<Stored>(repo, cancel).await?;
-            let mine = |issue: &Issue| issue.key.as_deref() == Some(new.key.as_str());
-            if let Some(there) = all.iter().find(|kept| mine(&kept.stored.issue)) {
-                return Ok(there.stored.issue.clone());
+            let all = self.all::<Issue>().await?;
+            let number = IssueNumber(ledger::next(&all));
+            let mut there = all.into_iter().map(|kept| kept.entry);
+            if let Some(there) = there.find(|issue| issue.key.as_ref() == Some(&new.key)) {
+                return Ok(there);
             }
-            let number = all.last().map_or(1, |kept| kept.stored.number() + 1);
-            let stored = Stored {
-                version: 1,
-                issue: Issue {
-                    number: IssueNumber(number),
-                    author: new.author.clone(),
-                    title: new.title.clone(),
-                    body: new.body.clone(),
-                    labels: sorted(new.labels.iter().cloned()),
-                    open: true,
-                    url: None,
-                    comments: Vec::new(),
-                    key: Some(new.key.clone()),
-                    changed: 0,
-                },
+            let issue = Issue {
+                number,
+                author: new.author.clone(),
+                title: new.title.clone(),
+                body: new.body.clone(),
+                labels: sorted(new.labels.iter().cloned()),
+                open: true,
+                url: None,
+                comments: Vec::new(),
+                key: Some(new.key.clone()),
+                changed: 0,
             };
-            let commit = ledger::write(repo, &stored, None, "opened", cancel).await?;
-            match ledger::swap::<Stored>(repo, number, None, &commit, cancel).await? {
-                Pushed::Done => return Ok(stored.issue),
-                Pushed::Behind => jitter(attempt, cancel).await?,
+            if self.put(&issue, None, "opened", attempt).await? {
+                return Ok(issue);
             }
         }
         Err(outpaced(new.title.clone()))
     }
 
-    /// Changes an issue: read, change, swap; again if somebody else was faster.
-    /// No change, no commit.
-    async fn change_issue(
-        &self,
-        number: IssueNumber,
-        what: &str,
-        cancel: &CancellationToken,
-        change: impl Fn(&mut Issue),
-    ) -> Result<Issue> {
-        let repo = self.repo();
-        for attempt in 0..ATTEMPTS {
-            refresh(repo, cancel).await?;
-            let kept = ledger::one::<Stored>(repo, number.0, cancel).await?;
-            let kept = kept.ok_or(Error::NoIssue { number })?;
-            let mut after = kept.stored.clone();
-            change(&mut after.issue);
-            if after == kept.stored {
-                return Ok(after.issue);
-            }
-            let commit = ledger::write(repo, &after, Some(&kept.at), what, cancel).await?;
-            let swapped = ledger::swap::<Stored>(repo, number.0, Some(&kept.at), &commit, cancel);
-            match swapped.await? {
-                Pushed::Done => return Ok(after.issue),
-                Pushed::Behind => jitter(attempt, cancel).await?,
-            }
-        }
-        Err(outpaced(ledger::ref_of::<Stored>(number.0)))
-    }
-
     /// The annotated tags of the remote.
-    pub(crate) async fn releases(&self, cancel: &CancellationToken) -> Result<Vec<Release>> {
-        let repo = self.repo();
+    pub(crate) async fn releases(&self) -> Result<Vec<Release>> {
+        let repo = &self.repo;
         let spec = format!("+refs/tags/*:{TAGS}/*");
-        repo.fetch_refs(&[spec], cancel).await?;
+        repo.fetch_refs(&[spec], &self.cancel).await?;
         let format =
             "%(refname:lstrip=3)%00%(*objectname)%00%(contents:subject)%00%(contents:body)%01";
         let tags = repo
@@ -131,7 +73,7 @@ impl LocalForge {
             .call(["for-each-ref", "--sort=-creatordate"])
             .arg(format!("--format={format}"))
             .arg(format!("{TAGS}/"))
-            .run(cancel)
+            .run(&self.cancel)
             .await?;
         let text = String::from_utf8_lossy(&tags.stdout).into_owned();
         let releases = text.split('\u{1}').filter_map(|entry| {
@@ -150,24 +92,20 @@ impl LocalForge {
         Ok(releases.collect())
     }
 
-    pub(crate) async fn publish(
-        &self,
-        new: &NewRelease,
-        cancel: &CancellationToken,
-    ) -> Result<Release> {
-        let repo = self.repo();
+    pub(crate) async fn publish(&self, new: &NewRelease) -> Result<Release> {
+        let repo = &self.repo;
         let name = format!("refs/tags/{}", new.tag);
         let git = repo.git();
         let well_formed = git
             .call(["check-ref-format", &name])
             .accept(&[0, 1])
-            .run(cancel)
+            .run(&self.cancel)
             .await?;
         if well_formed.code != 0 || new.tag.starts_with('-') {
             return Err(refused(&new.tag, "git does not allow this name for a tag"));
         }
         for attempt in 0..ATTEMPTS {
-            let there = self.releases(cancel).await?;
+            let there = self.releases().await?;
             if let Some(release) = there.into_iter().find(|release| release.tag == new.tag) {
                 return settle(release, new);
             }
@@ -180,17 +118,17 @@ impl LocalForge {
                 new.title.trim(),
                 new.notes.trim()
             );
-            let made = git.call(["mktag"]).input(text).run(cancel).await?;
+            let made = git.call(["mktag"]).input(text).run(&self.cancel).await?;
             fault("forge.before-tag");
             let change = RefChange {
                 name: &name,
                 to: Some(&made.text()),
                 lease: Some(""),
             };
-            let pushed = repo.push_refs(&[change], cancel).await?;
+            let pushed = repo.push_refs(&[change], &self.cancel).await?;
             fault("forge.after-tag");
             if pushed == Pushed::Behind {
-                jitter(attempt, cancel).await?;
+                jitter(attempt, &self.cancel).await?;
             }
         }
         Err(refused(
@@ -220,75 +158,46 @@ pub(super) fn settle(there: Release, meant: &NewRelease) -> Result<Release> {
 }
 
 impl LocalForge {
-    pub(crate) async fn issues(
-        &self,
-        open_only: bool,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<Issue>> {
-        refresh(self.repo(), cancel).await?;
-        let all = ledger::all::<Stored>(self.repo(), cancel).await?;
-        let issues = all.into_iter().rev().map(|kept| kept.stored.issue);
+    pub(crate) async fn issues(&self, open_only: bool) -> Result<Vec<Issue>> {
+        let all = self.all::<Issue>().await?;
+        let issues = all.into_iter().rev().map(|kept| kept.entry);
         Ok(issues.filter(|issue| issue.open || !open_only).collect())
     }
 
-    pub(crate) async fn issue(
-        &self,
-        number: IssueNumber,
-        cancel: &CancellationToken,
-    ) -> Result<Issue> {
-        self.change_issue(number, "looked at", cancel, |_| {}).await
-    }
-
-    #[expect(clippy::unused_async, reason = "the other kind asks")]
-    pub(crate) async fn issues_since(&self, _: i64, _: &CancellationToken) -> Result<Vec<Issue>> {
-        Ok(Vec::new())
-    }
-
-    #[expect(clippy::unused_async, reason = "the other kind asks")]
-    pub(crate) async fn labelled(
-        &self,
-        _: IssueNumber,
-        _: &str,
-        _: &CancellationToken,
-    ) -> Result<Option<(String, u64)>> {
-        Ok(None)
+    pub(crate) async fn issue(&self, number: IssueNumber) -> Result<Issue> {
+        self.one(number.0).await.map(|kept| kept.entry)
     }
 
     pub(crate) async fn label_issue(
         &self,
         number: IssueNumber,
         labels: &[String],
-        cancel: &CancellationToken,
     ) -> Result<Issue> {
-        self.change_issue(number, "labelled", cancel, |issue| {
+        let add = |issue: &mut Issue| {
             let old = std::mem::take(&mut issue.labels);
             issue.labels = sorted(old.into_iter().chain(labels.iter().cloned()));
-        })
-        .await
+            Ok(())
+        };
+        self.change(number.0, "labelled", add).await
     }
 
     pub(crate) async fn comment_issue(
         &self,
         number: IssueNumber,
         comment: &NewComment,
-        cancel: &CancellationToken,
     ) -> Result<Comment> {
-        let at = jiff::Timestamp::now().as_second();
-        let mine = |c: &Comment| c.key.as_deref() == Some(comment.key.as_str());
-        let change = |issue: &mut Issue| comment.add_to(&mut issue.comments, at);
-        let issue = self
-            .change_issue(number, "commented", cancel, change)
-            .await?;
-        let said = issue.comments.into_iter().find(mine);
-        said.ok_or(Error::NoIssue { number })
+        let add = |issue: &mut Issue| comment.add_to(&mut issue.comments);
+        let issue = self.change(number.0, "commented", add).await?;
+        comment
+            .in_list(issue.comments)
+            .ok_or(Error::NoIssue { number })
     }
 
-    pub(crate) async fn close_issue(
-        &self,
-        number: IssueNumber,
-        cancel: &CancellationToken,
-    ) -> Result<Issue> {
-        self.change_issue(number, "closed", cancel, |issue| issue.open = false)
-            .await
+    pub(crate) async fn close_issue(&self, number: IssueNumber) -> Result<Issue> {
+        let close = |issue: &mut Issue| {
+            issue.open = false;
+            Ok(())
+        };
+        self.change(number.0, "closed", close).await
     }
 }

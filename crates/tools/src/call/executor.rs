@@ -218,7 +218,7 @@ async fn save_first(
     permit: &Permit,
     context: &ToolContext,
 ) -> Result<Option<u32>, ToolOutcome> {
-    let Some(undo) = context.undo() else {
+    let Some(undo) = &context.undo else {
         if permit.must_save() {
             let text = "not run: the files cannot be saved here, so it could not be undone";
             return Err(ToolOutcome::error(text));
@@ -317,11 +317,8 @@ fn finish(
 ) -> ToolOutcome {
     match done {
         Ok(mut outcome) => {
-            outcome.text = clip::head_and_tail(
-                &outcome.text,
-                context.result_bytes(),
-                "ask for less at once",
-            );
+            outcome.text =
+                clip::head_and_tail(&outcome.text, context.result_bytes, "ask for less at once");
             outcome
         }
         Err(_) => {

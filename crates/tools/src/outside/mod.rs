@@ -6,6 +6,7 @@
 //!
 //! What a server answers is text from outside: cleaned, capped, between marks.
 
+mod call;
 mod find;
 mod place;
 mod resources;
@@ -20,11 +21,7 @@ pub use place::ServerPlace;
 
 use crate::{
     SearchEngine, Tool,
-    outside::{
-        find::{CallTool, FindTools},
-        resources::ServerResources,
-        tool::ServerTool,
-    },
+    outside::{call::CallTool, find::FindTools, resources::ServerResources, tool::ServerTool},
     tools::WebSearch,
 };
 
@@ -92,7 +89,7 @@ impl OutsideTools {
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.tools.iter().map(|tool| tool.name().into()).collect();
         if !names.is_empty() {
-            names.extend([find::FIND.to_owned(), find::CALL.to_owned()]);
+            names.extend([find::FIND.to_owned(), call::CALL.to_owned()]);
         }
         names.extend(self.beside());
         names
@@ -106,7 +103,7 @@ impl OutsideTools {
         let mut offered: Vec<String> = match bytes {
             0 => Vec::new(),
             bytes if bytes <= budget => self.tools.iter().map(|tool| tool.name().into()).collect(),
-            _ => vec![find::FIND.to_owned(), find::CALL.to_owned()],
+            _ => vec![find::FIND.to_owned(), call::CALL.to_owned()],
         };
         offered.extend(self.beside());
         offered

@@ -10,7 +10,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Tool, ToolContext, outside::tool::told, tools};
+use crate::{
+    Tool, ToolContext,
+    outside::tool::told,
+    tools::{self, Told},
+};
 
 /// A server's own tool of this name wins: it is added first.
 const NAME: &str = "resources";
@@ -43,23 +47,24 @@ impl ServerResources {
         }
     }
 
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
-        let (sandbox, cancel) = (context.sandbox(), context.cancel());
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
+        let (sandbox, cancel) = (context.sandbox.as_ref(), context.cancel());
         let answer = match input.uri.as_deref().map(str::trim) {
             Some(uri) if self.goes_out && tools::leaks(uri, context) => {
-                return ToolOutcome::error(
+                return Err(
                     "refused: this address carries what looks like a secret, and the server \
-                     would get it",
+                     would get it"
+                        .into(),
                 );
             }
             None | Some("") => self.listed(context).await,
             Some(uri) => self.server.read(uri, sandbox, cancel).await,
         };
-        told(&self.server, answer, permit, context)
+        Ok(told(&self.server, answer, permit, context))
     }
 
     async fn listed(&self, context: &ToolContext) -> Result<Answer, McpError> {
-        let (sandbox, cancel) = (context.sandbox(), context.cancel());
+        let (sandbox, cancel) = (context.sandbox.as_ref(), context.cancel());
         let lines = self.server.resources(sandbox, cancel).await?;
         let text = match lines.is_empty() {
             true => "there is nothing to read".to_owned(),
@@ -101,10 +106,8 @@ impl Tool for Arc<ServerResources> {
         context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
-            match tools::parse(input) {
-                Ok(input) => self.work(permit, input, context).await,
-                Err(outcome) => outcome,
-            }
+            let work = async { self.work(permit, tools::parse(input)?, context).await };
+            tools::told(work.await)
         })
     }
 }

@@ -86,7 +86,7 @@ impl ServerTool {
         let name = self.server.name();
         context.progress(format!("asking {name}: {}", clip::line(&self.own_name)));
         let (lines, mut told) = mpsc::channel(8);
-        let (sandbox, cancel) = (context.sandbox(), context.cancel());
+        let (sandbox, cancel) = (context.sandbox.as_ref(), context.cancel());
         let call = self
             .server
             .call(&self.own_name, arguments, sandbox, cancel, Some(lines));

@@ -20,7 +20,6 @@ pub enum PlaceError {
     /// No role may use it.
     #[error("`{path}` {why}: {instead}")]
     Protected {
-        /// Relative to the root.
         path: String,
         /// What it is.
         why: &'static str,
@@ -30,7 +29,6 @@ pub enum PlaceError {
     /// This role may not use it.
     #[error("`{path}` is not among the files this role may use: {allowed}")]
     Scope {
-        /// Relative to the root.
         path: String,
         /// What it may use.
         allowed: String,
@@ -38,27 +36,19 @@ pub enum PlaceError {
     /// Nothing is there.
     #[error("`{path}` does not exist{}", did_you_mean(.near))]
     Missing {
-        /// Relative to the root.
         path: String,
         /// Names that look alike.
         near: Vec<String>,
     },
     /// A folder where a file is needed.
     #[error("`{path}` is a folder: use Glob with path `{path}` to see what is in it")]
-    Folder {
-        /// Relative to the root.
-        path: String,
-    },
+    Folder { path: String },
     /// A part of the path is a file.
     #[error("`{path}` goes through something that is not a folder")]
-    NotFolder {
-        /// Relative to the root.
-        path: String,
-    },
+    NotFolder { path: String },
     /// Changing something through a link.
     #[error("`{path}` is, or goes through, a symbolic link{}: name the real file", leads_to(.target))]
     Link {
-        /// Relative to the root.
         path: String,
         /// Where it leads, when that is inside.
         target: Option<String>,
@@ -66,7 +56,6 @@ pub enum PlaceError {
     /// A device, FIFO or socket.
     #[error("`{path}` is a {kind}: only regular files can be used")]
     Special {
-        /// Relative to the root.
         path: String,
         /// What it is.
         kind: &'static str,
@@ -75,20 +64,12 @@ pub enum PlaceError {
     #[error(
         "`{path}` has {links} hard links, so it may be a file from outside the worktree: replace it by a copy of its own"
     )]
-    Shared {
-        /// Relative to the root.
-        path: String,
-        /// How many.
-        links: u64,
-    },
+    Shared { path: String, links: u64 },
     /// More bytes than a tool takes.
     #[error("`{path}` has {bytes} bytes, more than the {cap} this tool takes: {instead}")]
     TooBig {
-        /// Relative to the root.
         path: String,
-        /// Its size.
         bytes: u64,
-        /// The cap.
         cap: u64,
         /// What to do.
         instead: &'static str,
@@ -98,7 +79,6 @@ pub enum PlaceError {
     Io {
         /// Relative to the root, or the root.
         path: String,
-        /// The cause.
         source: std::io::Error,
     },
 }

@@ -121,14 +121,10 @@ pub(crate) async fn take(
 ) -> Result<Vec<u8>, String> {
     let place = context.workplace();
     let address = shot.address(place)?;
-    let Some(browser) = browser() else {
-        return Err(NO_BROWSER.to_owned());
-    };
+    let browser = browser().ok_or(NO_BROWSER)?;
     let out = Out::make(place)?;
     let script = script(&browser, shot, &address, &out.0);
-    let Some(sandbox) = context.sandbox() else {
-        return Err(confine::NO_JAIL.to_owned());
-    };
+    let sandbox = context.sandbox.as_ref().ok_or(confine::NO_JAIL)?;
     let mut profile = confine::profile(place, Network::Loopback, WALL);
     profile.writable.push(out.0.clone());
     let settings = SETTINGS.iter().map(PathBuf::from);
@@ -190,7 +186,7 @@ pub async fn before_and_after(
 }
 
 async fn before(context: &ToolContext, permit: &Permit, shot: &Shot) -> Result<Vec<u8>, String> {
-    let past = context.past().ok_or("the branch has no past here")?;
+    let past = context.past.as_ref().ok_or("the branch has no past here")?;
     let cancel = || context.cancel().clone();
     let commit = past.commit(cancel()).await?;
     let laid_out = past.lay_out(commit, Vec::new(), cancel()).await?;

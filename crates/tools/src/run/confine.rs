@@ -113,22 +113,21 @@ pub(crate) async fn run(
     command: &str,
     wall: Duration,
 ) -> Result<Exit, String> {
-    let Some(sandbox) = context.sandbox() else {
-        return Err(NO_JAIL.to_owned());
-    };
+    let sandbox = context.sandbox.as_ref().ok_or(NO_JAIL)?;
     let place = context.workplace();
     let network = network(permit);
     let profile = profile(place, network, wall);
     let command = shell(place, command, network);
     let (output, mut written) = mpsc::channel::<Vec<u8>>(PIECES);
-    let output = context.watcher().map(|_| output);
+    let output = context.watcher.as_deref().map(|_| output);
     let running = if permit.unconfined() {
         sandbox.run_unconfined(&command, &profile, context.cancel(), output)
     } else {
         sandbox.run(&command, &profile, context.cancel(), output)
     };
     let watching = async {
-        while let (Some(watcher), Some(bytes)) = (context.watcher(), written.recv().await) {
+        while let (Some(watcher), Some(bytes)) = (context.watcher.as_deref(), written.recv().await)
+        {
             watcher.output(&bytes);
         }
     };

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Told;
 use crate::{Tool, ToolContext, context::READY_PATIENCE, run::confine};
 
 const DEFAULT_SECONDS: u32 = 120;
@@ -52,17 +53,14 @@ impl Tool for Bash {
 }
 
 impl Bash {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
         if input.command.trim().is_empty() {
-            return ToolOutcome::error("refused: `command` is empty");
+            return Err("refused: `command` is empty".into());
         }
         if let Some(answer) = about_jobs(context, &input.command) {
-            return answer;
+            return Ok(ToolOutcome::ok(answer?));
         }
-        let warning = match context.ready().await {
-            Ok(warning) => warning,
-            Err(text) => return ToolOutcome::error(text),
-        };
+        let warning = context.ready().await?;
         context.progress(format!("running {}", head(&input.command)));
         fault("tools.before-command");
         let outcome = if input.background.unwrap_or(false) {
@@ -81,12 +79,9 @@ async fn run_to_its_end(
     context: &ToolContext,
     input: &Input,
     warning: Option<String>,
-) -> ToolOutcome {
+) -> Told {
     let wall = seconds(input.timeout_seconds);
-    let exit = match confine::run(context, permit, &input.command, wall).await {
-        Ok(exit) => exit,
-        Err(text) => return ToolOutcome::error(text),
-    };
+    let exit = confine::run(context, permit, &input.command, wall).await?;
     let output = confine::output(&exit, context.room());
     let output = if output.trim().is_empty() {
         "(no output)"
@@ -97,10 +92,10 @@ async fn run_to_its_end(
     if let Some(warning) = warning.filter(|_| !exit.success()) {
         text.push_str(&format!("\n[{warning}]"));
     }
-    ToolOutcome {
+    Ok(ToolOutcome {
         ok: exit.success(),
         ..ToolOutcome::ok(text)
-    }
+    })
 }
 
 fn seconds(asked: Option<u32>) -> Duration {
@@ -113,39 +108,31 @@ fn head(command: &str) -> String {
     line.chars().take(80).collect()
 }
 
-fn start(permit: &Permit, context: &ToolContext, command: &str) -> ToolOutcome {
-    let Some(sandbox) = context.sandbox() else {
-        return ToolOutcome::error(confine::NO_JAIL);
-    };
+fn start(permit: &Permit, context: &ToolContext, command: &str) -> Told {
+    let sandbox = context.sandbox.as_ref().ok_or(confine::NO_JAIL)?;
     let place = context.workplace();
     let network = confine::network(permit);
     let profile = confine::profile(place, network, BACKGROUND);
     let shell = confine::shell(place, command, network);
     let unconfined = permit.unconfined();
     let jobs = context.jobs();
-    match jobs.start(sandbox.clone(), shell, profile, unconfined, command) {
-        Ok(number) => ToolOutcome::ok(format!(
-            "started as job {number}; see its output with `job output {number}`, end it with `job stop {number}`"
-        )),
-        Err(text) => ToolOutcome::error(text),
-    }
+    let number = jobs.start(sandbox.clone(), shell, profile, unconfined, command)?;
+    Ok(ToolOutcome::ok(format!(
+        "started as job {number}; see its output with `job output {number}`, end it with `job stop {number}`"
+    )))
 }
 
 /// The answer to a word about background jobs; nothing for other commands.
-fn about_jobs(context: &ToolContext, command: &str) -> Option<ToolOutcome> {
+fn about_jobs(context: &ToolContext, command: &str) -> Option<Result<String, String>> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let number = |text: &str| {
         text.parse::<u32>()
             .map_err(|_| format!("refused: `{text}` is not the number of a job"))
     };
-    let answer = match words.as_slice() {
+    Some(match words.as_slice() {
         ["job", "list"] => Ok(context.jobs().list()),
         ["job", "output", job] => number(job).and_then(|job| context.jobs().output(job)),
         ["job", "stop", job] => number(job).and_then(|job| context.jobs().stop(job)),
         _ => return None,
-    };
-    Some(match answer {
-        Ok(text) => ToolOutcome::ok(text),
-        Err(text) => ToolOutcome::error(text),
     })
 }

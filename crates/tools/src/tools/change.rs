@@ -7,7 +7,7 @@ use butler_protocol::{Sha256Hex, ToolOutcome};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::{blocking, failed, in_scope};
+use super::{NotDone, Told, blocking, in_scope, told};
 use crate::{
     Inside, PlaceError, Tool, ToolContext, Workplace,
     content::{diff, text},
@@ -54,30 +54,6 @@ pub(super) struct Planned {
     pub what: String,
 }
 
-/// Why a change was not planned.
-#[derive(Debug)]
-pub(super) enum Unplanned {
-    /// The file cannot be used.
-    Place(PlaceError),
-    /// The change does not fit; what to try.
-    Refused(String),
-}
-
-impl From<PlaceError> for Unplanned {
-    fn from(error: PlaceError) -> Self {
-        Unplanned::Place(error)
-    }
-}
-
-impl Unplanned {
-    pub(super) fn outcome(&self) -> ToolOutcome {
-        match self {
-            Unplanned::Place(error) => failed(error),
-            Unplanned::Refused(text) => ToolOutcome::error(format!("failed: {text}")),
-        }
-    }
-}
-
 /// The present bytes of a file that is to be changed; nothing when there is none.
 pub(super) fn present(place: &Workplace, path: &Inside) -> Result<Option<Vec<u8>>, PlaceError> {
     place.check_target(path)?;
@@ -94,18 +70,13 @@ pub(super) fn present(place: &Workplace, path: &Inside) -> Result<Option<Vec<u8>
 pub(super) async fn run(
     permit: &Permit,
     context: &ToolContext,
-    plan: impl FnOnce(&Workplace) -> Result<Planned, Unplanned> + Send + 'static,
-) -> ToolOutcome {
+    plan: impl FnOnce(&Workplace) -> Result<Planned, NotDone> + Send + 'static,
+) -> Told {
     let (place, scope) = (context.workplace().clone(), permit.scope());
     blocking(move || {
-        let planned = plan(&place).and_then(|planned| {
-            in_scope(scope, &planned.path)?;
-            Ok(planned)
-        });
-        match planned {
-            Ok(planned) => apply(&place, &planned),
-            Err(unplanned) => unplanned.outcome(),
-        }
+        let planned = plan(&place)?;
+        in_scope(scope, &planned.path)?;
+        apply(&place, &planned)
     })
     .await
 }
@@ -130,31 +101,29 @@ pub(super) fn recover<'a>(
                 "interrupted: CodeButler was restarted during this call, and `{}` is neither as it was nor as it should be; it was left alone. Read it before you try again.",
                 path.shown()
             )),
-            Err(error) => failed(&error),
+            Err(error) => told(Err(error.into())),
         }
     })
 }
 
 /// Puts the new bytes in place and shows the difference.
-fn apply(place: &Workplace, planned: &Planned) -> ToolOutcome {
+fn apply(place: &Workplace, planned: &Planned) -> Told {
     let path = planned.path.shown();
     if planned.before.as_ref() == Some(&planned.after) {
-        return ToolOutcome::ok(format!(
-            "`{path}` is unchanged: it had this content already"
-        ));
+        let text = format!("`{path}` is unchanged: it had this content already");
+        return Ok(ToolOutcome::ok(text));
     }
-    if let Err(error) = place.replace(&planned.path, &planned.after) {
-        return failed(&error);
-    }
+    place.replace(&planned.path, &planned.after)?;
     let after = text::decode(&planned.after);
     let Some(before) = &planned.before else {
-        return ToolOutcome::ok(format!("created `{path}`, {} lines", after.lines().count()));
+        let lines = after.lines().count();
+        return Ok(ToolOutcome::ok(format!("created `{path}`, {lines} lines")));
     };
     let change = diff::change(&text::decode(before), &after);
-    ToolOutcome::ok(format!(
+    Ok(ToolOutcome::ok(format!(
         "{} `{path}`: +{} -{} lines\n{}",
         planned.what, change.added, change.removed, change.hunks
-    ))
+    )))
 }
 
 /// What a recovery needs.

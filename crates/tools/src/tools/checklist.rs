@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::Told;
 use crate::{Tool, ToolContext};
 
 /// More steps than this are no list to work from.
@@ -91,10 +92,10 @@ impl Tool for Checklist {
 }
 
 impl Checklist {
-    async fn work(&self, _permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+    async fn work(&self, _permit: &Permit, input: Input, context: &ToolContext) -> Told {
         let Input { steps } = input;
         if let Some(problem) = problem(&steps) {
-            return ToolOutcome::error(format!("refused: {problem}"));
+            return Err(format!("refused: {problem}").into());
         }
         if !steps.is_empty() {
             if let Some(doing) = steps.iter().find(|step| step.state == StepState::Doing) {
@@ -102,7 +103,7 @@ impl Checklist {
             }
             context.set_checklist(steps);
         }
-        ToolOutcome::ok(shown(&context.checklist()))
+        Ok(ToolOutcome::ok(shown(&context.checklist())))
     }
 }
 

@@ -1,13 +1,13 @@
 //! Edit: exact replacements in one file, all of them or none.
 
 use butler_policy::Permit;
-use butler_protocol::ToolOutcome;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    change::{self, Planned, Unplanned},
-    failed, locate,
+    NotDone, Told,
+    change::{self, Planned},
+    locate,
     mismatch::{self, Missed},
 };
 use crate::{
@@ -54,30 +54,26 @@ impl Tool for Edit {
 }
 
 impl Edit {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
-        if let Err(error) = locate(permit, context.workplace(), &input.path) {
-            return failed(&error);
-        }
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
+        locate(permit, context.workplace(), &input.path)?;
         change::run(permit, context, move |place| plan(place, &input)).await
     }
 }
 
-fn plan(place: &Workplace, input: &Input) -> Result<Planned, Unplanned> {
-    let replacements = replacements(input).map_err(Unplanned::Refused)?;
+fn plan(place: &Workplace, input: &Input) -> Result<Planned, NotDone> {
+    let replacements = replacements(input).map_err(|why| format!("failed: {why}"))?;
     let path = place.locate(&input.path)?;
     let Some(before) = change::present(place, &path)? else {
         // Names what looks alike.
-        let missing = place.open_file(&path).err();
-        return Err(missing.map_or_else(
-            || Unplanned::Refused("the file appeared just now; try again".to_owned()),
-            Unplanned::Place,
-        ));
+        place.open_file(&path)?;
+        return Err("failed: the file appeared just now; try again".into());
     };
     let Ok(mut content) = String::from_utf8(before.clone()) else {
-        return Err(Unplanned::Refused(format!(
-            "`{}` is not UTF-8 text: change it with a program in Bash",
-            path.shown()
-        )));
+        let path = path.shown();
+        return Err(format!(
+            "failed: `{path}` is not UTF-8 text: change it with a program in Bash"
+        )
+        .into());
     };
     let mut count = 0;
     for (index, replacement) in replacements.iter().enumerate() {
@@ -86,13 +82,9 @@ fn plan(place: &Workplace, input: &Input) -> Result<Planned, Unplanned> {
                 1 => "`old`".to_owned(),
                 _ => format!("`edits[{index}].old`"),
             };
-            Unplanned::Refused(mismatch::explain(
-                &which,
-                path.shown(),
-                &content,
-                &replacement.old,
-                missed,
-            ))
+            let path = path.shown();
+            let why = mismatch::explain(&which, path, &content, &replacement.old, missed);
+            format!("failed: {why}")
         })?;
         content = next;
         count += times;

@@ -1,10 +1,10 @@
 //! What the three git readers share: git with safe settings in the root, refs
 //! that cannot be options, and diffs cut by file.
 
-use butler_protocol::ToolOutcome;
 use butler_repo::Git;
 use tokio_util::sync::CancellationToken;
 
+use super::NotDone;
 use crate::{ToolContext, content::clip, place::holds_secrets};
 
 /// Where the default branch may be found, best first.
@@ -42,17 +42,19 @@ pub(super) fn check_ref(name: &str) -> Result<&str, String> {
 }
 
 /// A failed git command as a model reads it.
-pub(super) fn failed(error: &butler_repo::Error) -> ToolOutcome {
-    let text = match error {
-        butler_repo::Error::Failed { stderr, .. } => {
-            format!("failed: git says: {}", stderr.trim())
-        }
-        butler_repo::Error::TooMuch { .. } => {
-            "failed: there is too much of it: name a `path`".to_owned()
-        }
-        other => format!("failed: {other}"),
-    };
-    ToolOutcome::error(clip::head_and_tail(&text, 2000, ""))
+impl From<butler_repo::Error> for NotDone {
+    fn from(error: butler_repo::Error) -> Self {
+        let text = match error {
+            butler_repo::Error::Failed { stderr, .. } => {
+                format!("failed: git says: {}", stderr.trim())
+            }
+            butler_repo::Error::TooMuch { .. } => {
+                "failed: there is too much of it: name a `path`".to_owned()
+            }
+            other => format!("failed: {other}"),
+        };
+        clip::head_and_tail(&text, 2000, "").into()
+    }
 }
 
 /// Where the present branch left the default branch.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    failed,
+    NotDone, Told,
     git::{self, Section},
 };
 use crate::{Inside, Tool, ToolContext, content::clip};
@@ -37,23 +37,14 @@ impl Tool for GitDiff {
 }
 
 impl GitDiff {
-    async fn work(&self, _permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+    async fn work(&self, _permit: &Permit, input: Input, context: &ToolContext) -> Told {
         let path = match &input.path {
-            Some(path) => match context.workplace().locate(path) {
-                Ok(path) => Some(path).filter(|path| !path.is_root()),
-                Err(error) => return failed(&error),
-            },
+            Some(path) => Some(context.workplace().locate(path)?).filter(|path| !path.is_root()),
             None => None,
         };
-        match diff(context, &input, path.as_ref()).await {
-            Ok(diff) => shown(
-                &diff,
-                path.as_ref(),
-                input.summary.unwrap_or(false),
-                context.room(),
-            ),
-            Err(outcome) => outcome,
-        }
+        let diff = diff(context, &input, path.as_ref()).await?;
+        let summary = input.summary.unwrap_or(false);
+        Ok(shown(&diff, path.as_ref(), summary, context.room()))
     }
 }
 
@@ -61,21 +52,18 @@ async fn diff(
     context: &ToolContext,
     input: &Input,
     path: Option<&Inside>,
-) -> Result<String, ToolOutcome> {
-    let checked = |name: &Option<String>| match name {
-        Some(name) => git::check_ref(name)
-            .map(|name| Some(name.to_owned()))
-            .map_err(ToolOutcome::error),
-        None => Ok(None),
+) -> Result<String, NotDone> {
+    let checked = |name: &Option<String>| {
+        let name = name.as_deref().map(git::check_ref).transpose();
+        name.map(|name| name.map(str::to_owned))
     };
     let (commit, base) = (checked(&input.commit)?, checked(&input.base)?);
     if commit.is_none()
         && base.is_none()
-        && let Some(maker) = context.diff()
+        && let Some(maker) = &context.diff
     {
-        return maker(context.cancel().clone())
-            .await
-            .map_err(|why| ToolOutcome::error(format!("failed: {why}")));
+        let made = maker(context.cancel().clone()).await;
+        return made.map_err(|why| format!("failed: {why}").into());
     }
     let git = git::git(context);
     let safe = [
@@ -107,10 +95,7 @@ async fn diff(
     if let Some(path) = path {
         call = call.arg(format!(":(literal){}", path.as_str()));
     }
-    let output = call
-        .run(context.cancel())
-        .await
-        .map_err(|error| git::failed(&error))?;
+    let output = call.run(context.cancel()).await?;
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     if commit.is_none() {
         text.push_str(&untracked(context, path).await?);
@@ -119,12 +104,11 @@ async fn diff(
 }
 
 /// New files as a diff; git leaves them out.
-async fn untracked(context: &ToolContext, path: Option<&Inside>) -> Result<String, ToolOutcome> {
+async fn untracked(context: &ToolContext, path: Option<&Inside>) -> Result<String, NotDone> {
     let listed = git::git(context)
         .call(["ls-files", "--others", "--exclude-standard", "-z"])
         .run(context.cancel())
-        .await
-        .map_err(|error| git::failed(&error))?;
+        .await?;
     let place = context.workplace();
     let mut text = String::new();
     for name in listed.fields().map(String::from_utf8_lossy) {

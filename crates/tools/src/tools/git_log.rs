@@ -5,7 +5,7 @@ use butler_protocol::ToolOutcome;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{failed, git};
+use super::{Told, git};
 use crate::{Tool, ToolContext, content::clip};
 
 const DEFAULT_LIMIT: u32 = 20;
@@ -40,17 +40,14 @@ impl Tool for GitLog {
 }
 
 impl GitLog {
-    async fn work(&self, _permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+    async fn work(&self, _permit: &Permit, input: Input, context: &ToolContext) -> Told {
         log(context, &input).await
     }
 }
 
-async fn log(context: &ToolContext, input: &Input) -> ToolOutcome {
+async fn log(context: &ToolContext, input: &Input) -> Told {
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT).min(MOST);
-    let from = match git::check_ref(input.from.as_deref().unwrap_or("HEAD")) {
-        Ok(from) => from,
-        Err(text) => return ToolOutcome::error(text),
-    };
+    let from = git::check_ref(input.from.as_deref().unwrap_or("HEAD"))?;
     let git = git::git(context);
     let mut call = git
         .call(["log", "--no-show-signature", "--no-color", "--date=short"])
@@ -66,15 +63,11 @@ async fn log(context: &ToolContext, input: &Input) -> ToolOutcome {
     }
     call = call.args(["--end-of-options", from, "--"]);
     if let Some(path) = &input.path {
-        match context.workplace().locate(path) {
-            Ok(path) => call = call.arg(format!(":(literal){}", path.shown())),
-            Err(error) => return failed(&error),
-        }
+        let path = context.workplace().locate(path)?;
+        call = call.arg(format!(":(literal){}", path.shown()));
     }
-    match call.run(context.cancel()).await {
-        Ok(output) => shown(&output.lines().collect::<Vec<_>>(), limit, input),
-        Err(error) => git::failed(&error),
-    }
+    let output = call.run(context.cancel()).await?;
+    Ok(shown(&output.lines().collect::<Vec<_>>(), limit, input))
 }
 
 fn shown(lines: &[String], limit: u32, input: &Input) -> ToolOutcome {

@@ -5,7 +5,7 @@ use butler_protocol::ToolOutcome;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::git;
+use super::{Told, git};
 use crate::{Tool, ToolContext, content::clip};
 
 const MOST: usize = 300;
@@ -29,11 +29,8 @@ impl Tool for GitStatus {
 }
 
 impl GitStatus {
-    async fn work(&self, _permit: &Permit, _input: Input, context: &ToolContext) -> ToolOutcome {
-        match status(context).await {
-            Ok(text) => ToolOutcome::ok(text),
-            Err(error) => git::failed(&error),
-        }
+    async fn work(&self, _permit: &Permit, _input: Input, context: &ToolContext) -> Told {
+        Ok(ToolOutcome::ok(status(context).await?))
     }
 }
 

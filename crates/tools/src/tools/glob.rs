@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::{blocking, failed, folder, not_there, reading_place};
+use super::{Told, blocking, folder, not_there, reading_place};
 use crate::{
     Inside, PlaceError, Tool, ToolContext, Workplace,
     content::clip,
@@ -42,30 +42,23 @@ impl Tool for Glob {
 }
 
 impl Glob {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
         let (context, scope) = (context.clone(), permit.scope());
         blocking(move || {
             let path = input.path.as_deref();
-            let place = match reading_place(&context, scope, path) {
-                Ok(place) => place,
-                Err(error) => return failed(&error),
-            };
-            let place = &place;
-            let filter = folder(place, path).and_then(|folder| {
+            let place = &reading_place(&context, scope, path)?;
+            let found = folder(place, path).and_then(|folder| {
                 // Found paths count from where a link leads.
                 let (_, folder) = place.open_folder(&folder)?;
                 let filter = Filter::new(place, &folder, &input.pattern)?;
                 Ok((folder, filter))
             });
-            match filter {
-                Ok((folder, filter)) => {
-                    list(place, &folder, &filter, scope, &input, context.cancel()).map_or_else(
-                        |error| failed(&error),
-                        |paths| shown(paths, &input, context.room()),
-                    )
-                }
-                Err(error) => not_there(&error, scope),
-            }
+            let (folder, filter) = match found {
+                Ok(found) => found,
+                Err(error) => return not_there(error, scope),
+            };
+            let paths = list(place, &folder, &filter, scope, &input, context.cancel())?;
+            Ok(shown(paths, &input, context.room()))
         })
         .await
     }

@@ -48,7 +48,7 @@ use crate::{Inside, PlaceError, Surroundings, Tool, ToolContext, Workplace, call
 /// own `DESCRIPTION` and `Input`), how far it reaches, what a crash in the middle means;
 /// and that its `work` gets the input as it was read.
 macro_rules! introduce {
-    ($name:literal, $tier:ident, $crash:ident) => {
+    ($name:expr, $tier:ident, $crash:ident) => {
         fn name(&self) -> &'static str {
             $name
         }
@@ -72,15 +72,45 @@ macro_rules! introduce {
             context: &'a $crate::ToolContext,
         ) -> futures_util::future::BoxFuture<'a, butler_protocol::ToolOutcome> {
             Box::pin(async move {
-                match $crate::tools::parse(input) {
-                    Ok(input) => self.work(permit, input, context).await,
-                    Err(outcome) => outcome,
-                }
+                let work = async {
+                    self.work(permit, $crate::tools::parse(input)?, context)
+                        .await
+                };
+                $crate::tools::told(work.await)
             })
         }
     };
 }
 pub(crate) use introduce;
+
+/// Why a call has no result: what the model is told instead, as a normal answer.
+#[derive(Debug)]
+pub(crate) struct NotDone(String);
+
+/// What the work of a tool gives.
+pub(crate) type Told = Result<ToolOutcome, NotDone>;
+
+impl From<String> for NotDone {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for NotDone {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl From<PlaceError> for NotDone {
+    fn from(error: PlaceError) -> Self {
+        Self(format!("failed: {error}"))
+    }
+}
+
+pub(crate) fn told(told: Told) -> ToolOutcome {
+    told.unwrap_or_else(|NotDone(text)| ToolOutcome::error(text))
+}
 
 /// Every native tool, in a fixed order.
 pub(crate) fn native() -> Vec<Box<dyn Tool>> {
@@ -112,9 +142,8 @@ pub(crate) fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
 
 /// The typed input. The executor has checked it; this fails only for a caller
 /// that went around it.
-pub(crate) fn parse<T: DeserializeOwned>(input: &Value) -> Result<T, ToolOutcome> {
-    serde_json::from_value(input.clone())
-        .map_err(|error| ToolOutcome::error(format!("bad input: {error}")))
+pub(crate) fn parse<T: DeserializeOwned>(input: &Value) -> Result<T, NotDone> {
+    T::deserialize(input).map_err(|error| format!("bad input: {error}").into())
 }
 
 /// Where a path that is only read lies: beneath the root, or among the files that people
@@ -191,12 +220,12 @@ fn allowed(scope: Scope) -> &'static str {
 
 /// What a search in a folder says that is not there: to somebody whose whole world is
 /// that folder it is no mistake, only empty.
-fn not_there(error: &PlaceError, scope: Option<Scope>) -> ToolOutcome {
-    match (error, scope) {
-        (PlaceError::Missing { path, .. }, Some(Scope::Research)) if is_research(path) => {
-            ToolOutcome::ok("nothing is kept yet: no question was researched in this repository")
-        }
-        _ => failed(error),
+fn not_there(error: PlaceError, scope: Option<Scope>) -> Told {
+    match (&error, scope) {
+        (PlaceError::Missing { path, .. }, Some(Scope::Research)) if is_research(path) => Ok(
+            ToolOutcome::ok("nothing is kept yet: no question was researched in this repository"),
+        ),
+        _ => Err(error.into()),
     }
 }
 
@@ -205,15 +234,10 @@ fn is_research(path: &str) -> bool {
     path == ".codebutler/research" || path.starts_with(".codebutler/research/")
 }
 
-/// A refusal that is a normal answer.
-fn failed(error: &PlaceError) -> ToolOutcome {
-    ToolOutcome::error(format!("failed: {error}"))
-}
-
 /// Runs blocking work on its own thread.
-async fn blocking(work: impl FnOnce() -> ToolOutcome + Send + 'static) -> ToolOutcome {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
-        Ok(outcome) => outcome,
+        Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }

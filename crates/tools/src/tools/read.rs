@@ -8,7 +8,7 @@ use butler_protocol::ToolOutcome;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{blocking, failed, reading};
+use super::{Told, blocking, reading};
 use crate::{
     PlaceError, Tool, ToolContext,
     content::{clip, notebook, pdf, picture, text},
@@ -47,14 +47,10 @@ impl Tool for Read {
 }
 
 impl Read {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
         let (scope, room) = (permit.scope(), context.room());
         let context = context.clone();
-        blocking(move || match reading(&context, scope, &input.path) {
-            Ok(opened) => show(opened, &input, room).unwrap_or_else(|e| failed(&e)),
-            Err(error) => failed(&error),
-        })
-        .await
+        blocking(move || Ok(show(reading(&context, scope, &input.path)?, &input, room)?)).await
     }
 }
 

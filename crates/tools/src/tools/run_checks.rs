@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Told;
 use crate::{Check, Tool, ToolContext, context::READY_PATIENCE, receipt, run::confine};
 
 /// One check may take this long; all of them together, here and on the base,
@@ -45,36 +46,29 @@ impl Tool for RunChecks {
 }
 
 impl RunChecks {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
-        let checks = match chosen(context.workplace().checks(), input.name.as_deref()) {
-            Ok(checks) => checks,
-            Err(text) => return ToolOutcome::error(text),
-        };
-        let warning = match context.ready().await {
-            Ok(warning) => warning,
-            Err(text) => return ToolOutcome::error(text),
-        };
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
+        let checks = chosen(context.workplace().checks(), input.name.as_deref())?;
+        let warning = context.ready().await?;
         let before = tree(context).await;
         let mut ran = Vec::new();
         for check in &checks {
             context.progress(format!("running {}", check.name));
-            match confine::run(context, permit, &check.command, EACH).await {
-                Ok(exit) if exit.ended == Ended::Cancelled => {
-                    return ToolOutcome::error(format!("stopped during {}", check.name));
-                }
-                Ok(exit) => ran.push(Ran::new(check, &exit)),
-                Err(text) => return ToolOutcome::error(text),
+            let exit = confine::run(context, permit, &check.command, EACH).await?;
+            if exit.ended == Ended::Cancelled {
+                return Err(format!("stopped during {}", check.name).into());
             }
+            ran.push(Ran::new(check, &exit));
         }
         let mut note = if input.name.is_some() {
             "no receipt: only one check ran".to_owned()
         } else {
-            leave(permit, context, before, &ran, warning.as_deref()).await
+            let left = leave(permit, context, before, &ran, warning.as_deref()).await;
+            left.unwrap_or_else(|why| format!("no receipt: {why}"))
         };
         if let Some(warning) = warning.filter(|_| ran.iter().any(|ran| !ran.passed())) {
             note.push_str(&format!("\n[{warning}]"));
         }
-        report(&ran, &note)
+        Ok(report(&ran, &note))
     }
 }
 
@@ -125,7 +119,7 @@ fn chosen(checks: &[Check], name: Option<&str>) -> Result<Vec<Check>, String> {
 }
 
 async fn tree(context: &ToolContext) -> Result<TreeHash, String> {
-    match context.tree() {
+    match &context.tree {
         Some(tree) => tree(context.cancel().clone()).await,
         None => Err("the state of the files is not known here".to_owned()),
     }
@@ -138,18 +132,12 @@ async fn leave(
     before: Result<TreeHash, String>,
     ran: &[Ran],
     unprepared: Option<&str>,
-) -> String {
-    let before = match before {
-        Ok(before) => before,
-        Err(why) => return format!("no receipt: {why}"),
-    };
-    match tree(context).await {
-        Ok(after) if after == before => {}
-        Ok(_) => {
-            return "no receipt: files changed while the checks ran; look at what they wrote, then run them again"
-                .to_owned();
-        }
-        Err(why) => return format!("no receipt: {why}"),
+) -> Result<String, String> {
+    let before = before?;
+    if tree(context).await? != before {
+        let why =
+            "files changed while the checks ran; look at what they wrote, then run them again";
+        return Err(why.to_owned());
     }
     let mut receipt = Receipt {
         tree: before,
@@ -159,7 +147,7 @@ async fn leave(
         not_compared: None,
     };
     let mut tests = Vec::new();
-    if let Some(diff) = context.diff() {
+    if let Some(diff) = &context.diff {
         match diff(context.cancel().clone()).await {
             Ok(diff) => {
                 receipt.flags.extend(receipt::in_diff(&diff));
@@ -171,7 +159,7 @@ async fn leave(
         }
     }
     let mut note = format!("receipt for tree {}", short(receipt.tree.as_str()));
-    if let Some(past) = context.past() {
+    if let Some(past) = &context.past {
         // Two folders that are not in the same state say nothing about a change.
         let compared = match unprepared {
             Some(why) => Err(why.to_owned()),
@@ -193,7 +181,7 @@ async fn leave(
         note.push_str(&format!("\nflag: {flag}"));
     }
     context.leave_receipt(permit.call(), receipt);
-    note
+    Ok(note)
 }
 
 fn short(hash: &str) -> &str {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::blocking;
+use super::{Told, blocking};
 use crate::{
     Attached, Tool, ToolContext,
     content::picture,
@@ -74,23 +74,18 @@ impl Tool for Screenshot {
 }
 
 impl Screenshot {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
         let shot = input.shot();
         // Only what is run may need what the preparation makes.
-        if shot.serve.is_some()
-            && let Err(text) = context.ready().await
-        {
-            return ToolOutcome::error(text);
+        if shot.serve.is_some() {
+            context.ready().await?;
         }
-        let bytes = match camera::take(context, permit, &shot).await {
-            Ok(bytes) => bytes,
-            Err(problem) => return ToolOutcome::error(problem),
-        };
+        let bytes = camera::take(context, permit, &shot).await?;
         let folder = context.workplace().surroundings().attached.clone();
         let call = permit.call().to_string();
         blocking(move || {
             let Some(Ok(picture)) = picture::look(&bytes) else {
-                return ToolOutcome::error("failed: the browser made no picture");
+                return Err("failed: the browser made no picture".into());
             };
             let kept = folder.map(|folder| keep(&folder, &call, &shot.file_name(), &bytes));
             let place = match kept {
@@ -99,7 +94,7 @@ impl Screenshot {
                 None => String::new(),
             };
             let text = format!("{}: {}{place}", shot.title(), picture.line());
-            ToolOutcome::ok(text).showing(picture.image(&bytes))
+            Ok(ToolOutcome::ok(text).showing(picture.image(&bytes)))
         })
         .await
     }

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Told;
 use crate::{
     Tool, ToolContext, Web,
     content::{clip, outside},
@@ -65,30 +66,24 @@ impl Tool for WebFetch {
 }
 
 impl WebFetch {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
         if leaks(&input.url, context) {
-            return ToolOutcome::error(
+            return Err(
                 "refused: this address carries what looks like a secret, and a fetch would \
-                 give it to somebody else's server; fetch the page without it",
+                 give it to somebody else's server; fetch the page without it"
+                    .into(),
             );
         }
         context.progress(format!("reading {}", clip::line(&input.url)));
         let page = tokio::select! {
             page = self.page(&input.url, permit.hosts(), context) => page,
-            () = context.cancel().cancelled() => return ToolOutcome::error("stopped"),
+            () = context.cancel().cancelled() => return Err("stopped".into()),
         };
-        let page = match page {
-            Ok(page) => page,
-            Err(error) => return ToolOutcome::error(error.to_string()),
-        };
+        let page = page.map_err(|error| error.to_string())?;
         let read = tokio::task::spawn_blocking(move || (text_of(&page), page)).await;
-        match read {
-            Ok((Ok(text), page)) => shown(permit, &page, &text, &input, context.room()),
-            Ok((Err(why), page)) => {
-                ToolOutcome::error(format!("failed: {} has no text: {why}", page.url))
-            }
-            Err(_) => ToolOutcome::error("failed: the page could not be read as text"),
-        }
+        let (text, page) = read.map_err(|_| "failed: the page could not be read as text")?;
+        let text = text.map_err(|why| format!("failed: {} has no text: {why}", page.url))?;
+        Ok(shown(permit, &page, &text, &input, context.room()))
     }
 
     /// The page, as it was a moment ago or as it is now.
@@ -103,13 +98,13 @@ impl WebFetch {
             let host = host_of(page.url.as_str());
             hosts.is_none_or(|hosts| host.is_some_and(|host| hosts.contains(&host)))
         };
-        if let Some(page) = context.pages().find(url).filter(permitted) {
+        if let Some(page) = context.pages.find(url).filter(permitted) {
             return Ok(page);
         }
         let own = context.workplace().surroundings().ca_file.clone();
         let web = self.web.clone().with_ca_file(own);
         let page = Arc::new(web.fetch(url, hosts).await?);
-        context.pages().keep(url, &page);
+        context.pages.keep(url, &page);
         Ok(page)
     }
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::web_fetch::leaks;
+use super::{Told, web_fetch::leaks};
 use crate::{
     Tool, ToolContext,
     content::{clip, outside},
@@ -46,38 +46,40 @@ impl Tool for WebSearch {
 }
 
 impl WebSearch {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
         let query = input.query.split_whitespace().collect::<Vec<_>>().join(" ");
         if query.is_empty() {
-            return ToolOutcome::error("`query` is empty: say what to look for");
+            return Err("`query` is empty: say what to look for".into());
         }
         if query.chars().count() > QUERY {
-            return ToolOutcome::error(format!(
+            return Err(format!(
                 "refused: these are more than {QUERY} characters; a few words find more"
-            ));
+            )
+            .into());
         }
         if leaks(&query, context) {
-            return ToolOutcome::error(
+            return Err(
                 "refused: these words carry what looks like a secret, and a search would give \
-                 it to somebody else's server; search without it",
+                 it to somebody else's server; search without it"
+                    .into(),
             );
         }
         let engine = self.0.name();
         context.progress(format!("searching for {}", clip::line(&query)));
         let looking = Looking {
-            sandbox: context.sandbox(),
+            sandbox: context.sandbox.as_ref(),
             cancel: context.cancel(),
         };
         let origin = format!("a search with {engine}");
         let fence = |text: &str| outside::fenced(permit.call(), &origin, text);
         match self.0.search(&query, &looking).await {
-            Ok(found) => ToolOutcome::ok(fence(&told(&found, context.room()))),
-            Err(why) if why == "stopped" => ToolOutcome::error("stopped"),
+            Ok(found) => Ok(ToolOutcome::ok(fence(&told(&found, context.room())))),
+            Err(why) if why == "stopped" => Err(why.into()),
             // It may hold words from outside.
-            Err(why) => ToolOutcome::error(format!(
-                "failed: {engine} did not search:\n{}",
-                fence(&one_line(&why, WORDS))
-            )),
+            Err(why) => {
+                let why = fence(&one_line(&why, WORDS));
+                Err(format!("failed: {engine} did not search:\n{why}").into())
+            }
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Write: a whole file.
 
 use butler_policy::Permit;
-use butler_protocol::ToolOutcome;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    change::{self, FILE_BYTES, Planned, Unplanned},
-    failed, locate,
+    NotDone, Told,
+    change::{self, FILE_BYTES, Planned},
+    locate,
 };
 use crate::{
     Tool, ToolContext, Workplace,
@@ -38,20 +38,19 @@ impl Tool for Write {
 }
 
 impl Write {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
-        if let Err(error) = locate(permit, context.workplace(), &input.path) {
-            return failed(&error);
-        }
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
+        locate(permit, context.workplace(), &input.path)?;
         change::run(permit, context, move |place| plan(place, &input)).await
     }
 }
 
-fn plan(place: &Workplace, input: &Input) -> Result<Planned, Unplanned> {
+fn plan(place: &Workplace, input: &Input) -> Result<Planned, NotDone> {
     if input.content.len() as u64 > FILE_BYTES {
-        return Err(Unplanned::Refused(format!(
-            "`content` has {} bytes, more than {FILE_BYTES}: write it in parts, or make it with a program in Bash",
+        return Err(format!(
+            "failed: `content` has {} bytes, more than {FILE_BYTES}: write it in parts, or make it with a program in Bash",
             input.content.len()
-        )));
+        )
+        .into());
     }
     let path = place.locate(&input.path)?;
     let before = change::present(place, &path)?;

@@ -75,7 +75,6 @@ pub enum WebError {
     /// Not an address that may be fetched at all.
     #[error("refused: {url} {why}")]
     Refused {
-        /// The address.
         url: String,
         /// The rule.
         why: String,
@@ -83,7 +82,6 @@ pub enum WebError {
     /// It may be fetched, but that failed.
     #[error("failed: {url}: {why}")]
     Failed {
-        /// The address.
         url: String,
         /// What happened.
         why: String,

@@ -6,13 +6,12 @@ use std::collections::BTreeMap;
 
 use butler_protocol::{CommitSha, PrNumber};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{SIZE, lines, pull, statuses};
 use crate::{
     Repo, Result,
     commits::squash,
-    forge::{hosted::PAGES, http::Http},
+    forge::{hosted::PAGES, http::Link},
 };
 
 /// So often a head without any check is asked for one before it counts as having none.
@@ -54,10 +53,9 @@ impl Head {
 
 /// How these stand, by number: the same text means that nothing moved.
 pub(in crate::forge) async fn moves(
-    http: &Http,
+    http: Link<'_>,
     watch: &mut Watch,
     watched: &[PrNumber],
-    cancel: &CancellationToken,
 ) -> Result<Vec<(PrNumber, String)>> {
     watch.rounds = watch.rounds.wrapping_add(1);
     let numbers: Vec<u64> = watched.iter().map(|number| number.0).collect();
@@ -71,15 +69,15 @@ pub(in crate::forge) async fn moves(
     let again = watch.rounds.is_multiple_of(AGAIN) && all_known && !settled.is_empty();
     if again {
         let turn = (watch.rounds / AGAIN) as usize % settled.len();
-        ask(http, watch, &settled[turn], cancel).await?;
+        ask(http, watch, &settled[turn]).await?;
     } else {
-        read(http, watch, &numbers, cancel).await?;
+        read(http, watch, &numbers).await?;
     }
     let open: Vec<String> = watch.open_heads().cloned().collect();
     watch.heads.retain(|head, _| open.contains(head));
     for head in open {
         if !watch.is_settled(&head) {
-            ask(http, watch, &head, cancel).await?;
+            ask(http, watch, &head).await?;
         }
     }
     let text = |number: &PrNumber| {
@@ -107,16 +105,11 @@ impl Watch {
 }
 
 /// Reads the list as far back as it was seen before; all of it while one is not known.
-async fn read(
-    http: &Http,
-    watch: &mut Watch,
-    numbers: &[u64],
-    cancel: &CancellationToken,
-) -> Result<()> {
+async fn read(http: Link<'_>, watch: &mut Watch, numbers: &[u64]) -> Result<()> {
     let mut newest = String::new();
     for page in 1..=PAGES {
         let path = format!("pulls?state=all&sort=recentupdate&{SIZE}&page={page}");
-        let answer = http.get(&path, cancel).await?;
+        let answer = http.get(&path).await?;
         let json = answer.json()?;
         let rows = json.as_array().map(Vec::as_slice).unwrap_or_default();
         let changed = |row: Option<&Value>| {
@@ -161,8 +154,8 @@ fn seen(row: &Value) -> Row {
     }
 }
 
-async fn ask(http: &Http, watch: &mut Watch, head: &str, cancel: &CancellationToken) -> Result<()> {
-    let all = statuses(http, head, cancel).await?;
+async fn ask(http: Link<'_>, watch: &mut Watch, head: &str) -> Result<()> {
+    let all = statuses(http, head).await?;
     let checks = all
         .iter()
         .map(|one| format!("{}={} ", one["context"], one["state"]));
@@ -175,28 +168,27 @@ async fn ask(http: &Http, watch: &mut Watch, head: &str, cancel: &CancellationTo
 
 /// These with everything that was said, in the fields of GitHub's GraphQL interface.
 pub(in crate::forge) async fn words(
-    http: &Http,
+    http: Link<'_>,
     repo: &Repo,
     numbers: &[PrNumber],
-    cancel: &CancellationToken,
 ) -> Result<Value> {
-    let base = checks(http, repo.default_branch().as_str(), cancel).await?;
+    let base = checks(http, repo.default_branch().as_str()).await?;
     let mut found = json!({ "defaultBranchRef": { "target": base } });
     for number in numbers {
-        let answer = http.get(&format!("pulls/{}", number.0), cancel).await?;
+        let answer = http.get(&format!("pulls/{}", number.0)).await?;
         if answer.status == 404 {
             continue;
         }
         let json = answer.json()?;
-        let mut node = one(http, &pull(&json), cancel).await?;
-        node["mergeable"] = json!(mergeable(repo, &json, cancel).await?);
+        let mut node = one(http, &pull(&json)).await?;
+        node["mergeable"] = json!(mergeable(http, repo, &json).await?);
         found[format!("p{}", number.0)] = node;
     }
     Ok(found)
 }
 
 /// Gitea's no has many reasons; whether the two go together git itself can say.
-async fn mergeable(repo: &Repo, json: &Value, cancel: &CancellationToken) -> Result<&'static str> {
+async fn mergeable(http: Link<'_>, repo: &Repo, json: &Value) -> Result<&'static str> {
     if json["mergeable"] == json!(true) {
         return Ok("MERGEABLE");
     }
@@ -204,11 +196,11 @@ async fn mergeable(repo: &Repo, json: &Value, cancel: &CancellationToken) -> Res
     if json["state"] != "open" || head.is_empty() {
         return Ok("UNKNOWN");
     }
-    repo.fetch(cancel).await?;
+    repo.fetch(http.cancel).await?;
     if repo.resolve(CommitSha::new(head).as_str()).await?.is_none() {
         return Ok("UNKNOWN");
     }
-    let files = squash::conflicts(repo, &repo.default_ref(), head, cancel).await?;
+    let files = squash::conflicts(repo, &repo.default_ref(), head, http.cancel).await?;
     Ok(if files.is_empty() {
         "UNKNOWN"
     } else {
@@ -216,12 +208,12 @@ async fn mergeable(repo: &Repo, json: &Value, cancel: &CancellationToken) -> Res
     })
 }
 
-async fn one(http: &Http, json: &Value, cancel: &CancellationToken) -> Result<Value> {
-    let me = http.me("login", cancel).await?.clone();
+async fn one(http: Link<'_>, json: &Value) -> Result<Value> {
+    let me = http.me("login").await?;
     let number = json["number"].to_string();
     let head = json["head"]["sha"].as_str().unwrap_or_default();
-    let mut commit = checks(http, head, cancel).await?;
-    let made = http.get(&format!("git/commits/{head}"), cancel).await?;
+    let mut commit = checks(http, head).await?;
+    let made = http.get(&format!("git/commits/{head}")).await?;
     let made = if made.status == 404 {
         Value::Null
     } else {
@@ -233,14 +225,12 @@ async fn one(http: &Http, json: &Value, cancel: &CancellationToken) -> Result<Va
             "databaseId": note["id"],
             "author": { "login": note["user"]["login"] },
             "body": note["body"],
-            "viewerDidAuthor": note["user"]["login"] == me.as_str(),
+            "viewerDidAuthor": note["user"]["login"] == me,
         })
     };
-    let notes = http
-        .all(&format!("issues/{number}/comments"), SIZE, cancel)
-        .await?;
+    let notes = http.all(&format!("issues/{number}/comments"), SIZE).await?;
     let notes: Vec<Value> = notes.iter().map(said).collect();
-    let threads = lines(http, &number, cancel).await?;
+    let threads = lines(http, &number).await?;
     let threads = threads.iter().map(|(_, line)| {
         json!({
             "isOutdated": false,
@@ -251,9 +241,7 @@ async fn one(http: &Http, json: &Value, cancel: &CancellationToken) -> Result<Va
         })
     });
     let threads: Vec<Value> = threads.collect();
-    let reviews = http
-        .all(&format!("pulls/{number}/reviews"), SIZE, cancel)
-        .await?;
+    let reviews = http.all(&format!("pulls/{number}/reviews"), SIZE).await?;
     let reviews = reviews
         .iter()
         .filter(|review| review["dismissed"] != json!(true));
@@ -272,7 +260,7 @@ async fn one(http: &Http, json: &Value, cancel: &CancellationToken) -> Result<Va
     let closer = if merged || open {
         Value::Null
     } else {
-        closer(http, &number, cancel).await?
+        closer(http, &number).await?
     };
     Ok(json!({
         "number": json["number"],
@@ -292,16 +280,14 @@ async fn one(http: &Http, json: &Value, cancel: &CancellationToken) -> Result<Va
 }
 
 /// Who closed it last.
-async fn closer(http: &Http, number: &str, cancel: &CancellationToken) -> Result<Value> {
-    let all = http
-        .all(&format!("issues/{number}/timeline"), SIZE, cancel)
-        .await?;
+async fn closer(http: Link<'_>, number: &str) -> Result<Value> {
+    let all = http.all(&format!("issues/{number}/timeline"), SIZE).await?;
     let closed = all.iter().rfind(|event| event["type"] == "close");
     Ok(closed.map_or(Value::Null, |event| event["user"]["login"].clone()))
 }
 
-async fn checks(http: &Http, sha: &str, cancel: &CancellationToken) -> Result<Value> {
-    let all = statuses(http, sha, cancel).await?;
+async fn checks(http: Link<'_>, sha: &str) -> Result<Value> {
+    let all = statuses(http, sha).await?;
     let contexts = all.iter().map(|one| {
         json!({
             "__typename": "StatusContext",

@@ -2,7 +2,6 @@
 //! stand; what moved is read by REST, one after the other.
 
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{
     discussions,
@@ -13,7 +12,7 @@ use crate::{
     Error, Result,
     forge::{
         host::Address,
-        http::{Http, encoded},
+        http::{Link, encoded},
     },
 };
 use butler_protocol::PrNumber;
@@ -27,10 +26,9 @@ const MOVES: &str = "query($project: ID!, $numbers: [String!]) { project(fullPat
 
 /// How these stand, by number: the same value means that nothing moved.
 pub(in crate::forge) async fn moves(
-    http: &Http,
+    http: Link<'_>,
     address: &Address,
     watched: &[PrNumber],
-    cancel: &CancellationToken,
 ) -> Result<Vec<(PrNumber, String)>> {
     let mut moves = Vec::new();
     for some in watched.chunks(AT_ONCE) {
@@ -38,9 +36,7 @@ pub(in crate::forge) async fn moves(
         let project = format!("{}/{}", address.owner, address.name);
         let variables = json!({ "project": project, "numbers": numbers });
         let body = json!({ "query": MOVES, "variables": variables });
-        let answer = http
-            .send("POST", "/api/graphql", Some(&body), cancel)
-            .await?;
+        let answer = http.send("POST", "/api/graphql", &body).await?;
         let json = answer.json()?;
         let Some(nodes) = json["data"]["project"]["mergeRequests"]["nodes"].as_array() else {
             let said = json["errors"][0]["message"].as_str();
@@ -60,36 +56,31 @@ pub(in crate::forge) async fn moves(
 
 /// These with everything that was said, in the fields of GitHub's GraphQL interface.
 pub(in crate::forge) async fn words(
-    http: &Http,
+    http: Link<'_>,
     base: &str,
     numbers: &[PrNumber],
-    cancel: &CancellationToken,
 ) -> Result<Value> {
     let path = format!("repository/branches/{}", encoded(base));
-    let tip = http.get(&path, cancel).await?.json()?;
+    let tip = http.get(&path).await?.json()?;
     let tip = tip["commit"]["id"].as_str().unwrap_or_default();
-    let mut found = json!({ "defaultBranchRef": { "target": checks(http, tip, cancel).await? } });
+    let mut found = json!({ "defaultBranchRef": { "target": checks(http, tip).await? } });
     for number in numbers {
-        let answer = http
-            .get(&format!("merge_requests/{}", number.0), cancel)
-            .await?;
+        let answer = http.get(&format!("merge_requests/{}", number.0)).await?;
         if answer.status != 404 {
-            let node = one(http, &answer.json()?, cancel).await?;
+            let node = one(http, &answer.json()?).await?;
             found[format!("p{}", number.0)] = node;
         }
     }
     Ok(found)
 }
 
-async fn one(http: &Http, json: &Value, cancel: &CancellationToken) -> Result<Value> {
-    let me = http.me("username", cancel).await?.clone();
+async fn one(http: Link<'_>, json: &Value) -> Result<Value> {
+    let me = http.me("username").await?;
     let number = json["iid"].to_string();
     let shown = pull(json);
     let head = json["sha"].as_str().unwrap_or_default();
-    let mut commit = checks(http, head, cancel).await?;
-    let made = http
-        .get(&format!("repository/commits/{head}"), cancel)
-        .await?;
+    let mut commit = checks(http, head).await?;
+    let made = http.get(&format!("repository/commits/{head}")).await?;
     let made = if made.status == 404 {
         Value::Null
     } else {
@@ -98,12 +89,12 @@ async fn one(http: &Http, json: &Value, cancel: &CancellationToken) -> Result<Va
     commit["committer"] =
         json!({ "name": made["committer_name"], "email": made["committer_email"] });
     let (mut notes, mut threads) = (Vec::new(), Vec::new());
-    for (_, note) in discussions(http, &number, cancel).await? {
+    for (_, note) in discussions(http, &number).await? {
         let said = json!({
             "databaseId": note["id"],
             "author": { "login": note["author"]["username"] },
             "body": note["body"],
-            "viewerDidAuthor": note["author"]["username"] == me.as_str(),
+            "viewerDidAuthor": note["author"]["username"] == me,
         });
         let place = &note["position"];
         match place["new_line"].as_u64().or(place["old_line"].as_u64()) {
@@ -142,14 +133,14 @@ async fn one(http: &Http, json: &Value, cancel: &CancellationToken) -> Result<Va
         "mergedBy": { "login": json[merger]["username"] },
         "timelineItems": { "nodes": [{ "actor": { "login": json["closed_by"]["username"] } }] },
         "comments": { "nodes": notes },
-        "reviews": { "nodes": reviews(http, &number, cancel).await? },
+        "reviews": { "nodes": reviews(http, &number).await? },
         "reviewThreads": { "nodes": threads },
         "commits": { "nodes": [{ "commit": commit }] },
     }))
 }
 
 /// Who approved, and who wants changes. GitLab keeps no more than the latest of each.
-async fn reviews(http: &Http, number: &str, cancel: &CancellationToken) -> Result<Vec<Value>> {
+async fn reviews(http: Link<'_>, number: &str) -> Result<Vec<Value>> {
     let review = |user: &Value, state: &str, at: u64| {
         json!({
             "databaseId": user["id"].as_u64().unwrap_or_default() * 2 + at,
@@ -159,8 +150,8 @@ async fn reviews(http: &Http, number: &str, cancel: &CancellationToken) -> Resul
         })
     };
     let path = format!("merge_requests/{number}");
-    let approvals = http.get(&format!("{path}/approvals"), cancel).await?;
-    let reviewers = http.get(&format!("{path}/reviewers"), cancel).await?;
+    let approvals = http.get(&format!("{path}/approvals")).await?;
+    let reviewers = http.get(&format!("{path}/reviewers")).await?;
     let read = |answer: &crate::forge::answer::Answer| match answer.status {
         // Older ones do not have it.
         403 | 404 => Ok(Value::Null),
@@ -175,8 +166,8 @@ async fn reviews(http: &Http, number: &str, cancel: &CancellationToken) -> Resul
     Ok(approved.chain(unhappy).collect())
 }
 
-async fn checks(http: &Http, sha: &str, cancel: &CancellationToken) -> Result<Value> {
-    let all = statuses(http, sha, cancel).await?;
+async fn checks(http: Link<'_>, sha: &str) -> Result<Value> {
+    let all = statuses(http, sha).await?;
     let contexts = all.iter().map(|one| {
         json!({
             "__typename": "CheckRun",

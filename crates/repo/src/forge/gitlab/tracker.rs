@@ -3,42 +3,41 @@
 use serde_json::json;
 
 use super::{
-    SIZE, change, paging,
+    SIZE, change,
     shapes::{comment, issue, labelled, release},
-    state, taken,
+    state,
 };
 use crate::{
     Result,
     forge::{
         answer::Answer,
         dialect::{Asked, listed},
-        http::{Http, encoded},
+        http::{Link, encoded},
     },
 };
 
 /// The part of the table for issues and releases.
-pub(super) async fn tracker(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
-    let cancel = asked.cancel;
+pub(super) async fn tracker(http: Link<'_>, asked: &Asked<'_>) -> Result<Answer> {
     match (asked.method, asked.parts.as_slice()) {
         ("GET", ["issues"]) => {
             let since = asked.value("since");
             let since = since.map_or_else(String::new, |since| format!("&updated_after={since}"));
-            let path = format!("issues?state={}{since}&{}", state(asked), paging(asked));
-            Ok(http.get(&path, cancel).await?.each(issue))
+            let path = format!("issues?state={}{since}&{}", state(asked), asked.page(SIZE));
+            Ok(http.get(&path).await?.each(issue))
         }
         ("POST", ["issues"]) => {
             let mut body = asked.renamed(&[("title", "title"), ("body", "description")]);
             body["labels"] = json!(asked.names("labels").join(","));
-            let made = http.send("POST", "issues", Some(&body), cancel).await?;
-            Ok(made.with(|json| issue(&json)))
+            let made = http.send("POST", "issues", &body).await?;
+            Ok(made.with(issue))
         }
         ("GET", ["issues", number]) => {
-            let found = http.get(&format!("issues/{number}"), cancel).await?;
-            Ok(found.with(|json| issue(&json)))
+            let found = http.get(&format!("issues/{number}")).await?;
+            Ok(found.with(issue))
         }
         ("PATCH", ["issues", number]) => {
             let made = change(http, &format!("issues/{number}"), asked).await?;
-            Ok(made.with(|json| issue(&json)))
+            Ok(made.with(issue))
         }
         ("POST", [kind @ ("issues" | "pulls"), number, "labels"]) => {
             let place = if *kind == "pulls" {
@@ -47,34 +46,31 @@ pub(super) async fn tracker(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
                 "issues"
             };
             let body = json!({ "add_labels": asked.names("labels").join(",") });
-            http.send("PUT", &format!("{place}/{number}"), Some(&body), cancel)
-                .await
+            http.send("PUT", &format!("{place}/{number}"), &body).await
         }
         ("GET", ["issues", number, "events"]) => {
             let path = format!("issues/{number}/resource_label_events");
-            let all = http.all(&path, SIZE, cancel).await?;
+            let all = http.all(&path, SIZE).await?;
             Ok(listed(all.iter().map(labelled).collect()))
         }
         ("GET", ["issues", number, "comments"]) => {
             let path = format!("issues/{number}/notes?sort=asc");
-            let all = http.all(&path, SIZE, cancel).await?;
+            let all = http.all(&path, SIZE).await?;
             let said = all.iter().filter(|note| note["system"] != json!(true));
             Ok(listed(said.map(comment).collect()))
         }
         ("POST", ["issues", number, "comments"]) => {
             let path = format!("issues/{number}/notes");
-            let made = http.send("POST", &path, Some(&asked.body), cancel).await?;
-            Ok(made.with(|json| comment(&json)))
+            let made = http.send("POST", &path, &asked.body).await?;
+            Ok(made.with(comment))
         }
         ("GET", ["releases"]) => {
-            let path = format!("releases?{}", paging(asked));
-            Ok(http.get(&path, cancel).await?.each(release))
+            let path = format!("releases?{}", asked.page(SIZE));
+            Ok(http.get(&path).await?.each(release))
         }
         ("GET", ["releases", "tags", tag]) => {
-            let found = http
-                .get(&format!("releases/{}", encoded(tag)), cancel)
-                .await?;
-            Ok(found.with(|json| release(&json)))
+            let found = http.get(&format!("releases/{}", encoded(tag))).await?;
+            Ok(found.with(release))
         }
         ("POST", ["releases"]) => {
             let body = asked.renamed(&[
@@ -83,8 +79,8 @@ pub(super) async fn tracker(http: &Http, asked: &Asked<'_>) -> Result<Answer> {
                 ("name", "name"),
                 ("body", "description"),
             ]);
-            let made = http.send("POST", "releases", Some(&body), cancel).await?;
-            Ok(taken(made).with(|json| release(&json)))
+            let made = http.send("POST", "releases", &body).await?;
+            Ok(made.taken().with(release))
         }
         _ => Err(asked.unknown()),
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use butler_protocol::PrNumber;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{Reviewers, owners},
@@ -18,57 +17,42 @@ const READY: &str = "mutation($id: ID!) { markPullRequestReadyForReview(input: \
     {pullRequestId: $id}) { pullRequest { isDraft } } }";
 
 impl HostedForge {
-    pub(crate) async fn ready(&self, number: PrNumber, cancel: &CancellationToken) -> Result<()> {
+    pub(crate) async fn ready(&self, number: PrNumber) -> Result<()> {
         for attempt in 0..ATTEMPTS {
-            let (pull, json) = self.one(number, cancel).await?;
+            let (pull, json) = self.one(number).await?;
             if !pull.draft {
                 return Ok(());
             }
             if !matches!(self.way, Way::Gh) {
                 let ready = json!({ "draft": false });
-                return self.patch(number, &ready, cancel).await.map(drop);
+                return self.patch(number, &ready).await.map(drop);
             }
             let variables = json!({ "id": json["node_id"] });
-            let answer = self.ask(graph(READY, &variables), cancel).await?;
+            let answer = self.ask(graph(READY, &variables)).await?;
             if !answer.is_unclear() {
                 return data(&answer).map(drop);
             }
-            jitter(attempt, cancel).await?;
+            jitter(attempt, &self.cancel).await?;
         }
-        Err(self.outpaced(&number.to_string()))
+        Err(self.outpaced(&number))
     }
 
-    pub(crate) async fn label(
-        &self,
-        number: PrNumber,
-        labels: &[String],
-        cancel: &CancellationToken,
-    ) -> Result<()> {
+    pub(crate) async fn label(&self, number: PrNumber, labels: &[String]) -> Result<()> {
         // Only on GitHub a pull request is always an issue of the same number.
         let kind = match self.way {
             Way::Gh => "issues",
             Way::GitLab(_) | Way::Gitea(..) => "pulls",
         };
-        for attempt in 0..ATTEMPTS {
-            let path = format!("{kind}/{}/labels", number.0);
-            let body = json!({ "labels": labels });
-            let answer = self.send("POST", path, body, cancel).await?;
-            if answer.status == 404 {
-                return Err(Error::NoPull { number });
-            }
-            if !answer.is_unclear() {
-                return answer.json().map(drop);
-            }
-            jitter(attempt, cancel).await?;
-        }
-        Err(self.outpaced(&number.to_string()))
+        let path = format!("{kind}/{}/labels", number.0);
+        let body = json!({ "labels": labels });
+        let answer = self.insist("POST", &path, &body, &number).await?;
+        answer
+            .or_missing(Error::NoPull { number })?
+            .json()
+            .map(drop)
     }
 
-    pub(crate) async fn owners(
-        &self,
-        files: &[String],
-        cancel: &CancellationToken,
-    ) -> Result<Reviewers> {
+    pub(crate) async fn owners(&self, files: &[String]) -> Result<Reviewers> {
         // Where each looks, in its order.
         let places = match self.way {
             Way::Gh => [".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"],
@@ -76,19 +60,21 @@ impl HostedForge {
             // It asks them by itself, by patterns of another kind.
             Way::Gitea(..) => return Ok(Reviewers::default()),
         };
-        owners::of_files(&self.repo, &places, &self.address.owner, files, cancel).await
+        owners::of_files(
+            &self.repo,
+            &places,
+            &self.address.owner,
+            files,
+            &self.cancel,
+        )
+        .await
     }
 
     /// Whom the forge does not know makes it refuse all of them, so that each is asked for
     /// alone then.
-    pub(crate) async fn ask_reviews(
-        &self,
-        number: PrNumber,
-        reviewers: &Reviewers,
-        cancel: &CancellationToken,
-    ) -> Result<()> {
-        let wanted = self.not_asked_yet(number, reviewers, cancel).await?;
-        if wanted == Reviewers::default() || self.asked(number, &wanted, cancel).await? {
+    pub(crate) async fn ask_reviews(&self, number: PrNumber, reviewers: &Reviewers) -> Result<()> {
+        let wanted = self.not_asked_yet(number, reviewers).await?;
+        if wanted == Reviewers::default() || self.asked(number, &wanted).await? {
             return Ok(());
         }
         let people = wanted.people.iter().map(|one| Reviewers {
@@ -100,7 +86,7 @@ impl HostedForge {
             ..Reviewers::default()
         });
         for one in people.chain(teams) {
-            if !self.asked(number, &one, cancel).await? {
+            if !self.asked(number, &one).await? {
                 tracing::info!(?one, %number, "the forge does not take these as reviewers");
             }
         }
@@ -108,37 +94,23 @@ impl HostedForge {
     }
 
     /// Whether the forge took them.
-    async fn asked(
-        &self,
-        number: PrNumber,
-        wanted: &Reviewers,
-        cancel: &CancellationToken,
-    ) -> Result<bool> {
-        for attempt in 0..ATTEMPTS {
-            let path = format!("pulls/{}/requested_reviewers", number.0);
-            let body = json!({"reviewers": wanted.people, "team_reviewers": wanted.teams});
-            let answer = self.send("POST", path, body, cancel).await?;
-            match answer.status {
-                200 | 201 => return Ok(true),
-                // Not one of those who may review here, or it is their own.
-                403 | 404 | 422 if !answer.is_limit() => return Ok(false),
-                _ if answer.is_unclear() => jitter(attempt, cancel).await?,
-                _ => return Err(answer.refusal()),
-            }
+    async fn asked(&self, number: PrNumber, wanted: &Reviewers) -> Result<bool> {
+        let path = format!("pulls/{}/requested_reviewers", number.0);
+        let body = json!({"reviewers": wanted.people, "team_reviewers": wanted.teams});
+        let answer = self.insist("POST", &path, &body, &number).await?;
+        match answer.status {
+            200 | 201 => Ok(true),
+            // Not one of those who may review here, or it is their own.
+            403 | 404 | 422 if !answer.is_limit() => Ok(false),
+            _ => Err(answer.refusal()),
         }
-        Err(self.outpaced(&number.to_string()))
     }
 
     /// Without those who were asked, have reviewed, or wrote it.
-    async fn not_asked_yet(
-        &self,
-        number: PrNumber,
-        reviewers: &Reviewers,
-        cancel: &CancellationToken,
-    ) -> Result<Reviewers> {
-        let (_, pull) = self.one(number, cancel).await?;
+    async fn not_asked_yet(&self, number: PrNumber, reviewers: &Reviewers) -> Result<Reviewers> {
+        let (_, pull) = self.one(number).await?;
         let reviews = format!("pulls/{}/reviews", number.0);
-        let reviews = self.all(&reviews, cancel).await?;
+        let reviews = self.all(&reviews).await?;
         let low = |value: &Value| Some(value.as_str()?.to_lowercase());
         let all = |list: &Value, key: &str| -> BTreeSet<String> {
             let items = list.as_array().into_iter().flatten();

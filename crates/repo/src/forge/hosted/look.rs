@@ -10,7 +10,6 @@ use std::{
 
 use butler_protocol::{BranchName, CommitSha, MergeBlock, PrNumber, Reviewed, Said};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
@@ -52,21 +51,20 @@ impl HostedForge {
     pub(crate) async fn glance(
         &self,
         watched: &[PrNumber],
-        cancel: &CancellationToken,
     ) -> Result<Option<BTreeMap<PrNumber, String>>> {
         match &self.way {
             Way::GitLab(http) => {
-                let moves = gitlab::moves(http, &self.address, watched, cancel).await?;
+                let moves = gitlab::moves(http.until(&self.cancel), &self.address, watched).await?;
                 return Ok(Some(moves.into_iter().collect()));
             }
             Way::Gitea(http, watch) => {
                 let mut watch = watch.lock().await;
-                let moves = gitea::moves(http, &mut watch, watched, cancel).await?;
+                let moves = gitea::moves(http.until(&self.cancel), &mut watch, watched).await?;
                 return Ok(Some(moves.into_iter().collect()));
             }
             Way::Gh => {}
         }
-        let repo = self.query("", watched, MOVES, cancel).await?;
+        let repo = self.query("", watched, MOVES).await?;
         let moves = watched.iter().map(|number| {
             let node = &repo[alias(*number).as_str()];
             (*number, node.to_string())
@@ -75,16 +73,14 @@ impl HostedForge {
     }
 
     /// These pull requests, with everything that was said about them.
-    pub(crate) async fn look(
-        &self,
-        numbers: &[PrNumber],
-        cancel: &CancellationToken,
-    ) -> Result<Vec<PullNow>> {
+    pub(crate) async fn look(&self, numbers: &[PrNumber]) -> Result<Vec<PullNow>> {
         let base = self.repo.default_branch().as_str();
         let repo = match &self.way {
-            Way::Gh => self.words(numbers, cancel).await?,
-            Way::GitLab(http) => gitlab::words(http, base, numbers, cancel).await?,
-            Way::Gitea(http, _) => gitea::words(http, &self.repo, numbers, cancel).await?,
+            Way::Gh => self.words(numbers).await?,
+            Way::GitLab(http) => gitlab::words(http.until(&self.cancel), base, numbers).await?,
+            Way::Gitea(http, _) => {
+                gitea::words(http.until(&self.cancel), &self.repo, numbers).await?
+            }
         };
         let base = checks(&repo["defaultBranchRef"]["target"], &BTreeSet::new());
         let red = base
@@ -95,22 +91,16 @@ impl HostedForge {
         Ok(nodes.filter_map(|node| pull(node, &red)).collect())
     }
 
-    async fn words(&self, numbers: &[PrNumber], cancel: &CancellationToken) -> Result<Value> {
+    async fn words(&self, numbers: &[PrNumber]) -> Result<Value> {
         let base = format!("defaultBranchRef {{ target {{ ... on Commit {{ {CHECKS} }} }} }}");
         let words = format!(
             "{WORDS} commits(last: 1) {{ nodes {{ commit {{ committer {{ name email }} {CHECKS} }} }} }}"
         );
-        self.query(&base, numbers, &words, cancel).await
+        self.query(&base, numbers, &words).await
     }
 
     /// Asks about the repository and some of its pull requests.
-    async fn query(
-        &self,
-        about: &str,
-        numbers: &[PrNumber],
-        fields: &str,
-        cancel: &CancellationToken,
-    ) -> Result<Value> {
+    async fn query(&self, about: &str, numbers: &[PrNumber], fields: &str) -> Result<Value> {
         let pulls: String = numbers
             .iter()
             .map(|number| {
@@ -124,24 +114,16 @@ impl HostedForge {
         );
         let variables = json!({"owner": self.address.owner, "name": self.address.name});
         // It changes nothing, whatever its method says.
-        let answer = self.plain(graph(&query, &variables), cancel).await?;
+        let answer = self.plain(graph(&query, &variables)).await?;
         Ok(data(&answer)?["repository"].clone())
     }
 
     /// Says how our own checks of a commit went. Whoever may not say so is not heard.
-    pub(crate) async fn set_status(
-        &self,
-        head: &CommitSha,
-        green: bool,
-        said: &str,
-        cancel: &CancellationToken,
-    ) -> Result<()> {
+    pub(crate) async fn set_status(&self, head: &CommitSha, green: bool, said: &str) -> Result<()> {
         let description: String = said.chars().take(140).collect();
         let body = json!({"state": if green { "success" } else { "failure" },
             "context": STATUS, "description": description});
-        let answer = self
-            .send("POST", format!("statuses/{head}"), body, cancel)
-            .await?;
+        let answer = self.send("POST", format!("statuses/{head}"), body).await?;
         match answer.status {
             201 | 403 | 404 if !answer.is_limit() => Ok(()),
             _ => Err(answer.refusal()),
@@ -149,13 +131,13 @@ impl HostedForge {
     }
 
     /// Whether somebody may push to the repository.
-    pub(crate) async fn may_write(&self, login: &str, cancel: &CancellationToken) -> Result<bool> {
+    pub(crate) async fn may_write(&self, login: &str) -> Result<bool> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if login.trim_matches('.').is_empty() || !login.chars().all(plain) {
             return Ok(false);
         }
         let path = format!("collaborators/{login}/permission");
-        let answer = self.get(&path, cancel).await?;
+        let answer = self.get(&path).await?;
         match answer.status {
             200 => Ok(matches!(
                 answer.json()?["permission"].as_str(),
@@ -168,21 +150,15 @@ impl HostedForge {
     }
 
     /// The files in which a head and the base do not go together.
-    pub(crate) async fn conflict_files(
-        &self,
-        head: &CommitSha,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<PathBuf>> {
-        self.repo.fetch(cancel).await?;
+    pub(crate) async fn conflict_files(&self, head: &CommitSha) -> Result<Vec<PathBuf>> {
+        self.repo.fetch(&self.cancel).await?;
         let base = self.repo.default_ref();
-        squash::conflicts(&self.repo, &base, head.as_str(), cancel).await
+        squash::conflicts(&self.repo, &base, head.as_str(), &self.cancel).await
     }
 
     /// Why a check failed, as its log says; nothing where no log can be had.
-    pub(crate) async fn check_log(&self, job: u64, cancel: &CancellationToken) -> Result<String> {
-        let answer = self
-            .get(&format!("actions/jobs/{job}/logs"), cancel)
-            .await?;
+    pub(crate) async fn check_log(&self, job: u64) -> Result<String> {
+        let answer = self.get(&format!("actions/jobs/{job}/logs")).await?;
         match answer.status {
             200 => Ok(why(&String::from_utf8_lossy(&answer.body))),
             _ if answer.is_limit() => Err(answer.refusal()),

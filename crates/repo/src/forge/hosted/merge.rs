@@ -3,7 +3,6 @@
 
 use butler_protocol::{BranchName, CommitSha, MergeBlock, Role};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{Edit, Merge, PullRequest, PullState, answer::Answer, gh::Request, wire},
@@ -17,22 +16,18 @@ use crate::{
 };
 
 impl HostedForge {
-    pub(crate) async fn merge(
-        &self,
-        wanted: &Merge,
-        cancel: &CancellationToken,
-    ) -> Result<CommitSha> {
+    pub(crate) async fn merge(&self, wanted: &Merge) -> Result<CommitSha> {
         let (number, head) = (wanted.number, &wanted.head);
         for attempt in 0..ATTEMPTS {
-            let (pull, json) = self.one(number, cancel).await?;
+            let (pull, json) = self.one(number).await?;
             match &pull.state {
                 PullState::Merged { commit } => {
-                    self.retarget(&pull, cancel).await?;
-                    self.delete_branch(&pull.branch, head, cancel).await?;
+                    self.retarget(&pull).await?;
+                    self.delete_branch(&pull.branch, head).await?;
                     return Ok(commit.clone());
                 }
                 // GitHub closes what lost its branch.
-                PullState::Closed if !self.has_branch(&pull.branch, cancel).await? => {
+                PullState::Closed if !self.has_branch(&pull.branch).await? => {
                     return Err(Error::BranchGone {
                         branch: pull.branch.clone(),
                     });
@@ -51,12 +46,12 @@ impl HostedForge {
                 PullState::Open => {}
             }
             if json["mergeable"] == Value::Bool(false) {
-                return Err(self.conflict(&pull, cancel).await?);
+                return Err(self.conflict(&pull).await?);
             }
-            if self.by_the_rules(wanted, cancel).await? == Rules::Merged {
+            if self.by_the_rules(wanted).await? == Rules::Merged {
                 continue;
             }
-            let answer = self.put_merge(wanted, Some(&pull), cancel).await?;
+            let answer = self.put_merge(wanted, Some(&pull)).await?;
             if answer.status == 200 {
                 continue;
             }
@@ -75,79 +70,64 @@ impl HostedForge {
                 return Err(no);
             }
             // Gitea gives no reason for a conflict either; git knows.
-            let conflict = self.conflict(&pull, cancel).await?;
+            let conflict = self.conflict(&pull).await?;
             if matches!(&conflict, Error::Conflict { files, .. } if !files.is_empty()) {
                 return Err(conflict);
             }
-            jitter(attempt + 3, cancel).await?;
+            jitter(attempt + 3, &self.cancel).await?;
         }
-        Err(self.outpaced(&number.to_string()))
+        Err(self.outpaced(&number))
     }
 
     /// A no is an error with a name.
-    pub(crate) async fn merge_again(
-        &self,
-        wanted: &Merge,
-        cancel: &CancellationToken,
-    ) -> Result<()> {
-        if self.by_the_rules(wanted, cancel).await? == Rules::Merged {
+    pub(crate) async fn merge_again(&self, wanted: &Merge) -> Result<()> {
+        if self.by_the_rules(wanted).await? == Rules::Merged {
             return Ok(());
         }
-        let answer = self.put_merge(wanted, None, cancel).await?;
+        let answer = self.put_merge(wanted, None).await?;
         match answer.status {
             200 => Ok(()),
             _ => Err(answer.no_merge(wanted.number.to_string())),
         }
     }
 
-    async fn has_branch(&self, branch: &BranchName, cancel: &CancellationToken) -> Result<bool> {
-        let there = self.get(&format!("git/ref/heads/{branch}"), cancel).await?;
+    async fn has_branch(&self, branch: &BranchName) -> Result<bool> {
+        let there = self.get(&format!("git/ref/heads/{branch}")).await?;
         Ok(there.status != 404)
     }
 
-    async fn put_merge(
-        &self,
-        wanted: &Merge,
-        pull: Option<&PullRequest>,
-        cancel: &CancellationToken,
-    ) -> Result<Answer> {
+    async fn put_merge(&self, wanted: &Merge, pull: Option<&PullRequest>) -> Result<Answer> {
         let (title, text) = wanted.message(pull);
         let body = json!({
             "sha": wanted.head,
             "merge_method": "squash",
             "commit_title": title,
-            "commit_message": self.with_trailers(&title, &text, &wanted.head, cancel).await,
+            "commit_message": self.with_trailers(&title, &text, &wanted.head).await,
         });
         let path = format!("pulls/{}/merge", wanted.number.0);
-        self.send("PUT", path, body, cancel).await
+        self.send("PUT", path, body).await
     }
 
     /// What stands on a merged branch stands on what that was merged into, before the
     /// branch goes: GitHub closes what loses its base.
-    async fn retarget(&self, merged: &PullRequest, cancel: &CancellationToken) -> Result<()> {
+    async fn retarget(&self, merged: &PullRequest) -> Result<()> {
         let path = format!("pulls?state=open&base={}", merged.branch);
-        let above = self.all(&path, cancel).await?;
+        let above = self.all(&path).await?;
         let above = above.iter().filter_map(wire::pull);
         let edit = Edit {
             base: Some(merged.base.clone()),
             ..Edit::default()
         };
         for pull in above.filter(|pull| pull.base == merged.branch) {
-            self.edit(pull.number, &edit, cancel).await?;
+            self.edit(pull.number, &edit).await?;
         }
         Ok(())
     }
 
     /// What the commits say of who asked, signed off and helped goes into the squash.
-    async fn with_trailers(
-        &self,
-        title: &str,
-        text: &str,
-        head: &CommitSha,
-        cancel: &CancellationToken,
-    ) -> String {
+    async fn with_trailers(&self, title: &str, text: &str, head: &CommitSha) -> String {
         let base = self.repo.default_ref();
-        let kept = squash::trailers_of(&self.repo, (&base, head), Role::Lead, cancel).await;
+        let kept = squash::trailers_of(&self.repo, (&base, head), Role::Lead, &self.cancel).await;
         let kept = kept.unwrap_or_else(|error| {
             tracing::warn!(%error, "the trailers of the commits are not in the squash");
             Vec::new()
@@ -158,13 +138,8 @@ impl HostedForge {
     }
 
     /// Deletes a merged branch, unless somebody has pushed to it since.
-    async fn delete_branch(
-        &self,
-        branch: &BranchName,
-        head: &CommitSha,
-        cancel: &CancellationToken,
-    ) -> Result<()> {
-        let there = self.get(&format!("git/ref/heads/{branch}"), cancel).await?;
+    async fn delete_branch(&self, branch: &BranchName, head: &CommitSha) -> Result<()> {
+        let there = self.get(&format!("git/ref/heads/{branch}")).await?;
         if there.status == 404 || there.json()?["object"]["sha"] != head.as_str() {
             return Ok(());
         }
@@ -173,7 +148,7 @@ impl HostedForge {
             path: format!("git/refs/heads/{branch}"),
             ..Request::default()
         };
-        let answer = self.ask(request, cancel).await?;
+        let answer = self.ask(request).await?;
         match answer.status {
             // 404 and 422: it is gone already. Forbidden: it may stay.
             204 | 404 | 422 => Ok(()),
@@ -185,8 +160,8 @@ impl HostedForge {
     }
 
     /// The error for a pull request that does not merge, with its files.
-    async fn conflict(&self, pull: &PullRequest, cancel: &CancellationToken) -> Result<Error> {
-        let files = self.conflict_files(&pull.head, cancel).await?;
+    async fn conflict(&self, pull: &PullRequest) -> Result<Error> {
+        let files = self.conflict_files(&pull.head).await?;
         Ok(Error::Conflict {
             ours: pull.branch.to_string(),
             theirs: pull.base.to_string(),

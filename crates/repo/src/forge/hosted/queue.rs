@@ -4,7 +4,6 @@
 
 use butler_protocol::MergeBlock;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{Merge, block::in_words},
@@ -40,15 +39,11 @@ pub(super) enum Rules {
 
 impl HostedForge {
     /// Nothing to do but to ask, or the error that a merge is now.
-    pub(super) async fn by_the_rules(
-        &self,
-        wanted: &Merge,
-        cancel: &CancellationToken,
-    ) -> Result<Rules> {
+    pub(super) async fn by_the_rules(&self, wanted: &Merge) -> Result<Rules> {
         if !matches!(self.way, Way::Gh) {
             return Ok(Rules::Ask);
         }
-        let rules = self.rules(wanted, cancel).await?;
+        let rules = self.rules(wanted).await?;
         let blocked = |block: MergeBlock, said: &str| {
             Err(Error::Blocked {
                 number: wanted.number.to_string(),
@@ -64,17 +59,17 @@ impl HostedForge {
                 blocked(MergeBlock::LeftQueue, "the queue put it out")
             }
             Rules::Queue { id, .. } => {
-                self.enqueue(id, wanted, cancel).await?;
+                self.enqueue(id, wanted).await?;
                 blocked(MergeBlock::Queued, "it is queued")
             }
             Rules::Ask | Rules::Merged => Ok(rules),
         }
     }
 
-    async fn rules(&self, wanted: &Merge, cancel: &CancellationToken) -> Result<Rules> {
+    async fn rules(&self, wanted: &Merge) -> Result<Rules> {
         let variables = json!({"owner": self.address.owner, "name": self.address.name,
             "number": wanted.number.0});
-        let answer = self.plain(graph(STANDING, &variables), cancel).await?;
+        let answer = self.plain(graph(STANDING, &variables)).await?;
         match data(&answer) {
             Ok(data) => Ok(read(&data["repository"]["pullRequest"])),
             // An older server, which has neither queues nor the right word for it.
@@ -85,9 +80,9 @@ impl HostedForge {
         }
     }
 
-    async fn enqueue(&self, id: &str, wanted: &Merge, cancel: &CancellationToken) -> Result<()> {
+    async fn enqueue(&self, id: &str, wanted: &Merge) -> Result<()> {
         let variables = json!({"id": id, "head": wanted.head});
-        let answer = self.ask(graph(ENQUEUE, &variables), cancel).await?;
+        let answer = self.ask(graph(ENQUEUE, &variables)).await?;
         match data(&answer) {
             Ok(_) => Ok(()),
             Err(Error::Refused { reason, .. }) => {

@@ -2,14 +2,12 @@
 //! new state and the deletion of its branch, all or none.
 
 use butler_protocol::{CommitSha, Role, fault};
-use tokio_util::sync::CancellationToken;
 
 use super::{
-    super::{
-        Edit, Merge, PullRequest, PullState,
-        store::{self, Kept},
-    },
+    super::{Edit, Merge, PullRequest, PullState},
     ATTEMPTS, LocalForge,
+    ledger::ref_of,
+    outpaced,
 };
 use crate::{
     Error, Result,
@@ -18,20 +16,15 @@ use crate::{
 };
 
 impl LocalForge {
-    pub(crate) async fn merge(
-        &self,
-        wanted: &Merge,
-        cancel: &CancellationToken,
-    ) -> Result<CommitSha> {
+    pub(crate) async fn merge(&self, wanted: &Merge) -> Result<CommitSha> {
         let (number, head) = (wanted.number, &wanted.head);
         let mut delete = true;
         for attempt in 0..ATTEMPTS {
-            store::refresh(&self.repo, cancel).await?;
-            let kept = store::one(&self.repo, number, cancel).await?;
-            let pull = self.live(kept.stored.clone()).await?.pull;
+            let kept = self.one::<PullRequest>(number.0).await?;
+            let pull = kept.entry;
             match &pull.state {
                 PullState::Merged { commit } => {
-                    self.retarget(&pull, cancel).await?;
+                    self.retarget(&pull).await?;
                     return Ok(commit.clone());
                 }
                 PullState::Closed => {
@@ -54,32 +47,26 @@ impl LocalForge {
                 }
                 PullState::Open => {}
             }
-            match self
-                .squash_once(&kept, (&pull, wanted), delete, cancel)
-                .await
-            {
+            match self.squash_once(&kept.at, &pull, wanted, delete).await {
                 Ok((commit, Pushed::Done)) => {
-                    self.retarget(&pull, cancel).await?;
+                    self.retarget(&pull).await?;
                     return Ok(commit);
                 }
-                Ok((_, Pushed::Behind)) => jitter(attempt, cancel).await?,
+                Ok((_, Pushed::Behind)) => jitter(attempt, &self.cancel).await?,
                 // A remote that forbids deletions can still be merged into.
                 Err(Error::Refused { .. }) if delete => delete = false,
                 Err(error) => return Err(error),
             }
         }
-        Err(Error::Outpaced {
-            name: self.repo.default_branch().to_string(),
-            attempts: ATTEMPTS,
-        })
+        Err(outpaced(self.repo.default_branch().to_string()))
     }
 
     async fn squash_once(
         &self,
-        kept: &Kept,
-        (pull, wanted): (&PullRequest, &Merge),
+        at: &CommitSha,
+        pull: &PullRequest,
+        wanted: &Merge,
         delete: bool,
-        cancel: &CancellationToken,
     ) -> Result<(CommitSha, Pushed)> {
         let onto = self.repo.tracking_ref(&pull.base);
         let base = self.repo.resolve(&onto).await?;
@@ -93,16 +80,15 @@ impl LocalForge {
             message: wanted.message(Some(pull)),
             role: Role::Lead,
         };
-        let commit = squash.write(cancel).await?;
-        let mut after = kept.stored.clone();
-        after.pull.head = pull.head.clone();
-        after.pull.state = PullState::Merged {
+        let commit = squash.write(&self.cancel).await?;
+        let mut after = pull.clone();
+        after.state = PullState::Merged {
             commit: commit.clone(),
         };
-        let state = store::write(&self.repo, &after, Some(&kept.at), "merged", cancel).await?;
+        let state = self.write(&after, Some(at), "merged").await?;
         let names = (
             format!("refs/heads/{}", pull.base),
-            store::ref_of(pull.number),
+            ref_of::<PullRequest>(pull.number.0),
             format!("refs/heads/{}", pull.branch),
         );
         let mut changes = vec![
@@ -114,7 +100,7 @@ impl LocalForge {
             RefChange {
                 name: &names.1,
                 to: Some(state.as_str()),
-                lease: Some(kept.at.as_str()),
+                lease: Some(at.as_str()),
             },
         ];
         let tip = self.repo.tracking_ref(&pull.branch);
@@ -126,20 +112,20 @@ impl LocalForge {
             });
         }
         fault("forge.before-merge");
-        let pushed = self.repo.push_refs(&changes, cancel).await?;
+        let pushed = self.repo.push_refs(&changes, &self.cancel).await?;
         fault("forge.after-merge");
         Ok((commit, pushed))
     }
 
     /// What stood on a merged branch stands on what that was merged into.
-    async fn retarget(&self, merged: &PullRequest, cancel: &CancellationToken) -> Result<()> {
+    async fn retarget(&self, merged: &PullRequest) -> Result<()> {
         let edit = Edit {
             base: Some(merged.base.clone()),
             ..Edit::default()
         };
-        let open = self.list(true, cancel).await?;
+        let open = self.list(true).await?;
         for pull in open.iter().filter(|pull| pull.base == merged.branch) {
-            self.edit(pull.number, &edit, cancel).await?;
+            self.edit(pull.number, &edit).await?;
         }
         Ok(())
     }

@@ -6,12 +6,12 @@ mod shown;
 use std::sync::atomic::AtomicUsize;
 
 use butler_policy::{Permit, Scope};
-use butler_protocol::ToolOutcome;
 use engine::{Engine, Findings};
+use grep_regex::RegexMatcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{blocking, folder, glob::Filter, in_scope, not_there, reading_place};
+use super::{Told, blocking, folder, glob::Filter, in_scope, not_there, reading_place};
 use crate::{
     PlaceError, Tool, ToolContext,
     walk::{self, Team},
@@ -67,29 +67,25 @@ impl Tool for Grep {
 }
 
 impl Grep {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
         let (context, scope) = (context.clone(), permit.scope());
-        blocking(move || match search(&context, scope, &input) {
-            Ok(found) => shown::shown(&found, &input, context.room()),
-            Err(Failed::Place(error)) => not_there(&error, scope),
-            Err(Failed::Pattern(text)) => ToolOutcome::error(text),
+        blocking(move || {
+            let matcher = engine::matcher(&input.pattern)?;
+            match search(&context, scope, &input, matcher) {
+                Ok(found) => Ok(shown::shown(&found, &input, context.room())),
+                Err(error) => not_there(error, scope),
+            }
         })
         .await
     }
 }
 
-enum Failed {
-    Place(PlaceError),
-    Pattern(String),
-}
-
-impl From<PlaceError> for Failed {
-    fn from(error: PlaceError) -> Self {
-        Failed::Place(error)
-    }
-}
-
-fn search(context: &ToolContext, scope: Option<Scope>, input: &Input) -> Result<Findings, Failed> {
+fn search(
+    context: &ToolContext,
+    scope: Option<Scope>,
+    input: &Input,
+    matcher: RegexMatcher,
+) -> Result<Findings, PlaceError> {
     let place = &reading_place(context, scope, input.path.as_deref())?;
     let asked = folder(place, input.path.as_deref())?;
     let file = place.open_file(&asked);
@@ -99,7 +95,7 @@ fn search(context: &ToolContext, scope: Option<Scope>, input: &Input) -> Result<
         Err(_) => place.open_folder(&asked)?.1,
     };
     let engine = Engine {
-        matcher: engine::matcher(&input.pattern).map_err(Failed::Pattern)?,
+        matcher,
         filter: match &input.glob {
             Some(glob) => Some(Filter::new(place, &start, glob)?),
             None => None,
