@@ -11,9 +11,12 @@ use std::path::Path;
 use rustix::thread::UnshareFlags;
 
 use super::{
-    Doing, Failed, Wires, confine, init, landlock,
+    Doing, Failed, Wires, confine,
+    filter::Filters,
+    init,
+    landlock::Rules,
     message::{Line, Message},
-    namespaces::{Filters, Outside},
+    namespaces::Outside,
     start, sys, understood,
 };
 use crate::helper::namespaces::cell::Cell;
@@ -27,6 +30,7 @@ use crate::{
 pub(super) struct Materials<'a> {
     pub(super) outside: Outside,
     pub(super) cell: Cell<'a>,
+    pub(super) rules: Option<Rules>,
 }
 
 /// What the first process knows about its cell.
@@ -54,14 +58,21 @@ impl First<'_> {
     }
 
     /// Closes the sandbox, but for the network of a cell that was built without one.
-    fn confine(&self, Materials { outside, cell }: Materials<'_>) -> Result<(), Failed> {
+    fn confine(&self, materials: Materials<'_>) -> Result<(), Failed> {
+        let Materials {
+            outside,
+            cell,
+            rules,
+        } = materials;
         if self.has_own_network() {
             loopback_up()?;
         }
-        cell.enter(&outside.base_root, &self.wanted.limits)?;
+        cell.enter(&outside, &self.wanted.limits)?;
         drop((outside, cell));
         confine::hide()?;
-        landlock::second_layer(self.writable())?;
+        if let Some(rules) = rules {
+            rules.keep()?;
+        }
         if self.wanted.sockets {
             self.shut(true)?;
         }

@@ -40,9 +40,10 @@ use rustix::{
 };
 
 use super::{
-    Doing, Failed, confine, filter,
+    Doing, Failed, addresses, confine,
+    filter::{self, Filters},
     first::{First, Materials},
-    landlock,
+    landlock::{self, Rules},
     message::{Line, Message},
     sys, understood,
 };
@@ -101,42 +102,34 @@ struct HelperPool {
     line: Option<Line>,
 }
 
-/// The filters of all commands, ready to be installed.
-pub(super) struct Filters {
-    pub(super) usual: filter::Program,
-    pub(super) without_sockets: filter::Program,
-}
-
-impl Filters {
-    fn write(network: Network) -> Result<Self, Failed> {
-        // On the host's network its abstract sockets are a way out unless Landlock shuts it.
-        let closed = network == Network::Loopback || landlock::scopes_abstract_sockets();
-        let usual = if closed {
-            filter::Sockets::Usual
-        } else {
-            filter::Sockets::NoUnix
-        };
-        Ok(Self {
-            usual: filter::program(usual)?,
-            without_sockets: filter::program(filter::Sockets::NotEvenPairs)?,
-        })
-    }
+/// The filters of all commands on such a network.
+fn filters(network: Network) -> Result<Filters, Failed> {
+    // On the host's network its abstract sockets are a way out unless Landlock shuts it.
+    let closed = network == Network::Loopback || landlock::scopes_abstract_sockets();
+    Filters::write(if closed {
+        filter::Sockets::Usual
+    } else {
+        filter::Sockets::NoUnix
+    })
 }
 
 /// What leads out of a cell.
 pub(super) struct Outside {
-    outer: Outer,
+    pub(super) outer: Outer,
     pub(super) base_root: BaseRoot,
 }
 
 impl HelperPool {
     fn build(wanted: Box<spec::BaseRoot>, line: Line) -> Result<Self, Failed> {
         understood(wanted.version)?;
+        // Nothing depends on it.
+        let _ = addresses::share();
         leave_host(wanted.caller, wanted.network)?;
         let outer = Outer::take()?;
         let base_root = outer.build(&wanted)?;
         confine::no_new_rights()?;
-        let filters = Filters::write(wanted.network)?;
+        let filters = filters(wanted.network)?;
+        filters.helper.install()?;
         let (end, held) =
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("make a pipe")?;
         Ok(Self {
@@ -177,8 +170,10 @@ impl HelperPool {
     /// Forks the first process of a cell, which builds the rest of it.
     fn begin(&mut self, wanted: &spec::Cell, line: &Line) -> Result<Pid, Failed> {
         let gone = || Failed::new("build a cell", "there is no base root");
-        let host = &self.outside.as_ref().ok_or_else(gone)?.outer.host;
-        let cell = Cell::prepare(host, &wanted.steps, &wanted.limits)?;
+        let outside = self.outside.as_ref().ok_or_else(gone)?;
+        let cell = Cell::prepare(&outside.outer.host, &wanted.steps, &wanted.limits)?;
+        let writable = outside.base_root.writable().chain(cell.writable());
+        let rules = Rules::second_layer(&outside.base_root.root, writable)?;
         let own_network = self.wanted.network == Network::Loopback && wanted.sockets;
         if let Some(first) = sys::fork_first(own_network).doing("fork the first process")? {
             return Ok(first);
@@ -198,7 +193,12 @@ impl HelperPool {
             wanted,
             filters: &self.filters,
         };
-        first.live(Materials { outside, cell }, line);
+        let materials = Materials {
+            outside,
+            cell,
+            rules,
+        };
+        first.live(materials, line);
         sys::leave()
     }
 
@@ -214,7 +214,6 @@ impl HelperPool {
         if polled[0].revents().contains(PollFlags::HUP) {
             return Err(Failed::new("look for the helper", "it is gone"));
         }
-        rustix::process::setsid().doing("start a session")?;
         Ok(())
     }
 
@@ -268,6 +267,8 @@ fn end(first: Pid, more: bool) -> bool {
 fn leave_host(caller: i32, network: Network) -> Result<(), Failed> {
     sys::block(&[libc::SIGTERM, libc::SIGCHLD]);
     confine::die_with_parent(Some(caller), Signal::KILL)?;
+    // For all first processes too: each command begins one of its own.
+    rustix::process::setsid().doing("start a session")?;
     confine::first_to_go_when_memory_is_short();
     unshare(network)?;
     // Making a user namespace may clear it.

@@ -217,10 +217,14 @@ pub(super) fn leave() -> ! {
 pub(super) fn end_all_others() {
     use rustix::process::{WaitOptions, wait};
     loop {
-        // SAFETY: a plain call. The kernel spares the caller.
-        unsafe { libc::kill(-1, libc::SIGKILL) };
-        match wait(WaitOptions::empty()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => {
+                // Only now: for this the kernel looks at every process of the machine.
+                // SAFETY: a plain call. The kernel spares the caller.
+                unsafe { libc::kill(-1, libc::SIGKILL) };
+                let _ = wait(WaitOptions::empty());
+            }
             Err(_) => return,
         }
     }
