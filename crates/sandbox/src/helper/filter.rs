@@ -25,7 +25,8 @@ pub(super) enum Sockets {
     NoUnix,
     /// None at all.
     None,
-    /// Not even pairs: nothing of a network can be held, so it need not be one's own.
+    /// Not even pairs, and no queues, semaphores or shared memory: nothing of a network or of
+    /// an ipc namespace can be held, so they need not be one's own.
     NotEvenPairs,
 }
 
@@ -96,6 +97,14 @@ const UNKNOWN: &[c_long] = &[
     libc::SYS_clone3,
     libc::SYS_openat2,
     libc::SYS_memfd_create,
+];
+
+/// What makes something that lives in an ipc namespace.
+const QUEUES: [c_long; 4] = [
+    libc::SYS_shmget,
+    libc::SYS_semget,
+    libc::SYS_msgget,
+    libc::SYS_mq_open,
 ];
 
 /// Each way of making a namespace.
@@ -281,6 +290,9 @@ fn refuse_sockets(set: &mut impl FnMut(c_long, Fate), sockets: Sockets) {
         Sockets::NoUnix => &[inet, inet6, netlink],
         Sockets::None => return set(libc::SYS_socket, Fate::Refuse),
         Sockets::NotEvenPairs => {
+            for call in QUEUES {
+                set(call, Fate::Refuse);
+            }
             set(libc::SYS_socketpair, Fate::Refuse);
             return set(libc::SYS_socket, Fate::Refuse);
         }

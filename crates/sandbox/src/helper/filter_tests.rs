@@ -100,6 +100,9 @@ fn refuse_sockets(
             return Ok(());
         }
         Sockets::NotEvenPairs => {
+            for call in QUEUES {
+                rules.insert(call, Vec::new());
+            }
             rules.insert(libc::SYS_socket, Vec::new());
             rules.insert(libc::SYS_socketpair, Vec::new());
             return Ok(());

@@ -2,7 +2,7 @@
 //! in a pid namespace of its own.
 //!
 //! ```text
-//! helper (user, uts and cgroup namespaces, a dead network; the base root)
+//! helper (user, uts and cgroup namespaces, a dead network, dead ipc; the base root)
 //!     ── first process (pid, net, ipc and mount namespaces) ── command ── …
 //! ```
 //!
@@ -18,9 +18,10 @@
 //! the cell before it.
 //!
 //! What cells share is what no command can change: the base root, which is read-only,
-//! and namespaces in which it has no rights. Processes, mounts, queues and scratch
-//! space are new in each. So is the network, for every command that may make a socket;
-//! the others share one in which there never was any.
+//! and namespaces in which it has no rights. Processes, mounts and scratch space are
+//! new in each. So are the network and the queues, for every command that may make a
+//! socket; the others may make no queue either, and share one network and one ipc
+//! namespace in which there never was any.
 
 pub(crate) mod base_root;
 pub(crate) mod cell;
@@ -174,8 +175,12 @@ impl HelperPool {
         let cell = Cell::prepare(&outside.outer.host, &wanted.steps, &wanted.limits)?;
         let writable = outside.base_root.writable().chain(cell.writable());
         let rules = Rules::second_layer(&outside.base_root.root, writable)?;
-        let own_network = self.wanted.network == Network::Loopback && wanted.sockets;
-        if let Some(first) = sys::fork_first(own_network).doing("fork the first process")? {
+        let more = match (wanted.sockets, self.wanted.network) {
+            (true, Network::Loopback) => libc::CLONE_NEWIPC | libc::CLONE_NEWNET,
+            (true, Network::Host) => libc::CLONE_NEWIPC,
+            (false, _) => 0,
+        };
+        if let Some(first) = sys::fork_first(more).doing("fork the first process")? {
             return Ok(first);
         }
         self.line = None;
@@ -284,6 +289,8 @@ fn unshare(network: Network) -> Result<(), Failed> {
     let mut flags = UnshareFlags::NEWUSER
         | UnshareFlags::NEWNS
         | UnshareFlags::NEWUTS
+        // One that nobody ever makes a queue in: for commands that make none.
+        | UnshareFlags::NEWIPC
         | UnshareFlags::NEWCGROUP;
     if network == Network::Loopback {
         // One that nobody ever makes a socket in: for commands that make none.

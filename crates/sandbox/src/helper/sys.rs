@@ -78,13 +78,10 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
     }
 }
 
-/// Forks the first process of a new pid namespace with an IPC namespace of its
-/// own, and perhaps a network. `None` in the child.
-pub(super) fn fork_first(own_network: bool) -> io::Result<Option<Pid>> {
-    let mut flags = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::SIGCHLD;
-    if own_network {
-        flags |= libc::CLONE_NEWNET;
-    }
+/// Forks the first process of a new pid namespace, with `more` namespaces of its
+/// own. `None` in the child.
+pub(super) fn fork_first(more: libc::c_int) -> io::Result<Option<Pid>> {
+    let flags = libc::CLONE_NEWPID | more | libc::SIGCHLD;
     let zero = 0usize;
     // SAFETY: without a stack and without shared memory this is a fork, and the
     // helper has one thread. The C library's fork makes no namespaces.

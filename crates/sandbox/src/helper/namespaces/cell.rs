@@ -21,7 +21,7 @@ use crate::helper::{
     },
     sys,
 };
-use crate::{Limits, view::Step};
+use crate::{Limits, spec, view::Step};
 
 /// What a cell is furnished with, mounted nowhere yet.
 pub(crate) struct Cell<'a> {
@@ -59,22 +59,43 @@ impl<'a> Cell<'a> {
 
     /// Furnishes a copy of the base root and enters it. Nothing of the host is in
     /// reach afterwards but what was shown.
-    pub(crate) fn enter(&self, outside: &Outside, limits: &Limits) -> Result<(), Failed> {
+    pub(crate) fn enter(&self, outside: &Outside, wanted: &spec::Cell) -> Result<(), Failed> {
         // While the host's own can be seen: the kernel asks for that.
-        let proc = proc::detached_for(limits, outside.outer.no_users)?;
+        let proc = proc::detached()?;
+        proc::limit_processes(&proc, &wanted.limits);
+        if wanted.sockets {
+            proc::limit_shared_memory(&proc, &wanted.limits);
+        }
+        if !outside.outer.no_users {
+            proc::refuse_user_namespaces(&proc);
+        }
+        proc::seal(&proc)?;
         enter(&outside.base_root.inner)?;
         sys::unshare(UnshareFlags::NEWNS).doing("copy the base root")?;
         let root = Root::new(folder("/")?, Some(&self.scratch.whole))?;
         self.scratch.put(&root)?;
         root.put_at(&proc, "proc")?;
-        // A terminal is a convenience: without it the sandbox is the same.
-        if let Ok(terminals) = terminals() {
-            root.put_at(&terminals, "dev/pts")?;
+        if wanted.sockets {
+            put_terminals(&root)?;
         }
         for (step, tree) in self.steps.iter().zip(&self.trees) {
             root.apply(step, tree.as_ref())?;
         }
         rustix::process::chdir("/").doing("enter the new root")
+    }
+}
+
+/// Adds what a cell has not that was built for a command without sockets.
+pub(crate) fn complete(limits: &Limits) -> Result<(), Failed> {
+    proc::limit_shared_memory(&proc::detached()?, limits);
+    put_terminals(&Root::new(folder("/")?, None)?)
+}
+
+/// A terminal is a convenience: without it the sandbox is the same.
+fn put_terminals(root: &Root) -> Result<(), Failed> {
+    match terminals() {
+        Ok(terminals) => root.put_at(&terminals, "dev/pts"),
+        Err(_) => Ok(()),
     }
 }
 
