@@ -7,12 +7,10 @@ use std::{
     fs::File,
     io::{self, Write},
     ops::Range,
+    os::fd::AsRawFd,
 };
 
-use rustix::{
-    fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create},
-    mm::{MapFlags, ProtFlags, mmap},
-};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 /// Puts a file in memory with the same content in the place of those pages: what is
 /// forked finds them there when it needs them. Where that cannot be, all stays as it is.
@@ -28,17 +26,12 @@ pub(super) fn share() -> io::Result<()> {
     file.write_all(content)?;
     let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
     fcntl_add_seals(&file, seals)?;
-    let fixed = MapFlags::PRIVATE | MapFlags::FIXED;
+    let fixed = libc::MAP_PRIVATE | libc::MAP_FIXED;
+    let (start, length) = (pages.start as *mut libc::c_void, pages.len());
     // SAFETY: what is mapped is, byte for byte, what was there, and nobody can change it.
-    unsafe {
-        mmap(
-            pages.start as *mut _,
-            pages.len(),
-            ProtFlags::READ,
-            fixed,
-            &file,
-            0,
-        )?;
+    let mapped = unsafe { libc::mmap(start, length, libc::PROT_READ, fixed, file.as_raw_fd(), 0) };
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
     }
     Ok(())
 }
@@ -64,9 +57,12 @@ fn pages() -> Range<usize> {
         1
     }
     let mut found = 0..0;
-    let page = rustix::param::page_size();
-    // SAFETY: the function and what is passed to it live across the call.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
+    // SAFETY: a plain question; the function and what is passed to it live across the call.
+    let page = unsafe {
+        libc::dl_iterate_phdr(Some(look), (&raw mut found).cast());
+        libc::sysconf(libc::_SC_PAGESIZE)
+    };
+    let page = usize::try_from(page).unwrap_or(4096);
     // As the loader rounds them.
     found.start / page * page..found.end / page * page
 }
