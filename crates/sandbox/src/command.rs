@@ -26,7 +26,8 @@ pub struct Command {
     /// What it reads.
     pub stdin: Stdin,
     /// Whether it may make sockets. One that has no use for them is cheaper: no
-    /// network is made for it, not even a loopback, and every socket is refused.
+    /// network is made for it, not even a loopback, no queues and no terminals, and
+    /// every socket and queue is refused.
     pub sockets: bool,
 }
 

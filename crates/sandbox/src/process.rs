@@ -5,4 +5,5 @@ pub(crate) mod cgroup;
 pub(crate) mod helper_pool;
 pub(crate) mod output;
 pub(crate) mod run;
+pub(crate) mod shown;
 pub(crate) mod spawn;

@@ -80,8 +80,8 @@ pub(crate) struct Cell {
     /// On top of the base root's.
     pub steps: Vec<Step>,
     pub limits: Limits,
-    /// Whether a network is made for it ahead. It is made for a command that needs
-    /// one in any case.
+    /// Whether a network, queues and terminals are made for it ahead. They are made for a
+    /// command that needs them in any case.
     pub sockets: bool,
 }
 

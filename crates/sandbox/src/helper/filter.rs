@@ -25,7 +25,8 @@ pub(super) enum Sockets {
     NoUnix,
     /// None at all.
     None,
-    /// Not even pairs: nothing of a network can be held, so it need not be one's own.
+    /// Not even pairs, and no queues, semaphores or shared memory: nothing of a network or of
+    /// an ipc namespace can be held, so they need not be one's own.
     NotEvenPairs,
 }
 
@@ -98,6 +99,14 @@ const UNKNOWN: &[c_long] = &[
     libc::SYS_memfd_create,
 ];
 
+/// What makes something that lives in an ipc namespace.
+const QUEUES: [c_long; 4] = [
+    libc::SYS_shmget,
+    libc::SYS_semget,
+    libc::SYS_msgget,
+    libc::SYS_mq_open,
+];
+
 /// Each way of making a namespace.
 const NEW_NAMESPACE: [libc::c_int; 8] = [
     libc::CLONE_NEWUSER,
@@ -108,6 +117,23 @@ const NEW_NAMESPACE: [libc::c_int; 8] = [
     libc::CLONE_NEWUTS,
     libc::CLONE_NEWCGROUP,
     0x80, // CLONE_NEWTIME
+];
+
+/// Made by the helper when it builds a cell. All other calls it gives up itself.
+const TO_BUILD: [c_long; 13] = [
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_openat2,
+    libc::SYS_unshare,
+    libc::SYS_clone,
 ];
 
 /// A filter, ready to be installed.
@@ -123,6 +149,36 @@ impl Program {
 /// Writes the filter.
 pub(super) fn program(sockets: Sockets) -> Result<Program, Failed> {
     of(&fates(sockets))
+}
+
+/// The filters of a helper and its cells. The kernel translates a filter whenever it is
+/// installed, which takes longer the longer it is, and asks all that a process has: so the
+/// most of it is installed once, and inherited.
+pub(super) struct Filters {
+    /// What no command may do and the helper never does.
+    pub(super) helper: Program,
+    /// The rest, for a command that may make sockets.
+    pub(super) usual: Program,
+    /// The rest for one that may not.
+    pub(super) without_sockets: Program,
+}
+
+impl Filters {
+    /// Writes them for commands that may make such sockets, or none.
+    pub(super) fn write(usual: Sockets) -> Result<Self, Failed> {
+        let mut inherited = fates(usual);
+        inherited.retain(|call, _| !TO_BUILD.contains(&(*call).into()));
+        let rest = |sockets| {
+            let mut fates = fates(sockets);
+            fates.retain(|call, fate| inherited.get(call) != Some(fate));
+            of(&fates)
+        };
+        Ok(Self {
+            usual: rest(usual)?,
+            without_sockets: rest(Sockets::NotEvenPairs)?,
+            helper: of(&inherited)?,
+        })
+    }
 }
 
 /// The filter in which calls meet their fates.
@@ -234,6 +290,9 @@ fn refuse_sockets(set: &mut impl FnMut(c_long, Fate), sockets: Sockets) {
         Sockets::NoUnix => &[inet, inet6, netlink],
         Sockets::None => return set(libc::SYS_socket, Fate::Refuse),
         Sockets::NotEvenPairs => {
+            for call in QUEUES {
+                set(call, Fate::Refuse);
+            }
             set(libc::SYS_socketpair, Fate::Refuse);
             return set(libc::SYS_socket, Fate::Refuse);
         }

@@ -100,6 +100,9 @@ fn refuse_sockets(
             return Ok(());
         }
         Sockets::NotEvenPairs => {
+            for call in QUEUES {
+                rules.insert(call, Vec::new());
+            }
             rules.insert(libc::SYS_socket, Vec::new());
             rules.insert(libc::SYS_socketpair, Vec::new());
             return Ok(());
@@ -255,6 +258,61 @@ fn the_short_filter_answers_as_the_long_one_does() {
                 }
             }
         }
+    }
+}
+
+/// What the kernel does with a call that meets two filters: the stricter answer, and of
+/// two alike the one of the filter that was installed last.
+fn both(helper: &[sock_filter], cell: &[sock_filter], data: &[u32; 16]) -> Option<u32> {
+    let action = |answer: u32| (answer & libc::SECCOMP_RET_ACTION_FULL).cast_signed();
+    let (helper, cell) = (walk(helper, data)?, walk(cell, data)?);
+    Some(if action(helper) < action(cell) {
+        helper
+    } else {
+        cell
+    })
+}
+
+#[test]
+fn what_is_inherited_and_the_rest_answer_as_the_whole_does() {
+    for usual in [Sockets::Usual, Sockets::NoUnix] {
+        let filters = Filters::write(usual).unwrap();
+        let parts = [
+            (usual, filters.usual.0),
+            (Sockets::NotEvenPairs, filters.without_sockets.0),
+        ];
+        for (sockets, cell) in parts {
+            assert!(cell.len() < 80, "{} instructions", cell.len());
+            let whole = program(sockets).unwrap().0;
+            for call in (0..700).chain([1 << 30, (1 << 30) + 59, u32::MAX]) {
+                let arguments = figures().into_iter().flat_map(|one| {
+                    let others = [0, 1, 2, 10, 32, 41, 0o4755, libc::O_CREAT as u32];
+                    others.map(|other| [one, other, one, other])
+                });
+                for [first, second, third, fourth] in arguments {
+                    let mut data = [0; 16];
+                    (data[0], data[1]) = (call, NATIVE.unwrap());
+                    (data[4], data[6], data[8], data[10]) = (first, second, third, fourth);
+                    let (one, two) = (walk(&whole, &data), both(&filters.helper.0, &cell, &data));
+                    assert_eq!(one, two, "{sockets:?}: call {call} with {data:x?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_helper_keeps_what_it_builds_cells_with() {
+    let helper = Filters::write(Sockets::Usual).unwrap().helper.0;
+    for call in TO_BUILD {
+        let mut data = [0; 16];
+        (data[0], data[1]) = (call as u32, NATIVE.unwrap());
+        data[4] = libc::CLONE_NEWPID as u32;
+        assert_eq!(
+            walk(&helper, &data),
+            Some(libc::SECCOMP_RET_ALLOW),
+            "{call}"
+        );
     }
 }
 

@@ -11,12 +11,15 @@ use std::path::Path;
 use rustix::thread::UnshareFlags;
 
 use super::{
-    Doing, Failed, Wires, confine, init, landlock,
+    Doing, Failed, Wires, confine,
+    filter::Filters,
+    init,
+    landlock::Rules,
     message::{Line, Message},
-    namespaces::{Filters, Outside},
+    namespaces::Outside,
     start, sys, understood,
 };
-use crate::helper::namespaces::cell::Cell;
+use crate::helper::namespaces::cell::{self, Cell};
 use crate::{
     Network,
     spec::{self, Report, Request, Spec},
@@ -27,6 +30,7 @@ use crate::{
 pub(super) struct Materials<'a> {
     pub(super) outside: Outside,
     pub(super) cell: Cell<'a>,
+    pub(super) rules: Option<Rules>,
 }
 
 /// What the first process knows about its cell.
@@ -39,50 +43,64 @@ pub(super) struct First<'a> {
 impl First<'_> {
     /// Confines this process and waits for the command.
     pub(super) fn live(&self, materials: Materials<'_>, line: &Line) {
-        if let Err(failed) = self.confine(materials) {
-            return line.refuse(failed);
-        }
+        let rules = match self.confine(materials) {
+            Ok(rules) => rules,
+            Err(failed) => return line.refuse(failed),
+        };
         let Some(mut message) = line.next() else {
             return;
         };
         let Some(wires) = message.wires() else {
             return;
         };
-        if let Err(failed) = self.take(&mut message, &wires) {
+        if let Err(failed) = self.take(&mut message, rules, &wires) {
             wires.fail(failed);
         }
     }
 
-    /// Closes the sandbox, but for the network of a cell that was built without one.
-    fn confine(&self, Materials { outside, cell }: Materials<'_>) -> Result<(), Failed> {
+    /// Closes the sandbox. One that was built for a command without sockets is left open
+    /// until it is known whether that is what comes: then the rules are still to be kept.
+    fn confine(&self, materials: Materials<'_>) -> Result<Option<Rules>, Failed> {
+        let Materials {
+            outside,
+            cell,
+            rules,
+        } = materials;
         if self.has_own_network() {
             loopback_up()?;
         }
-        cell.enter(&outside.base_root, &self.wanted.limits)?;
+        cell.enter(&outside, self.wanted)?;
         drop((outside, cell));
         confine::hide()?;
-        landlock::second_layer(self.writable())?;
         if self.wanted.sockets {
-            self.shut(true)?;
+            self.shut(true, rules)?;
+            return Ok(None);
         }
-        Ok(())
+        Ok(rules)
     }
 
-    /// Closes what was left open until it was known whether the command may make
-    /// sockets: a network can be made only by who has rights.
-    fn shut_for(&self, spec: &Spec) -> Result<(), Failed> {
+    /// Closes what was left open. A network, queues and terminals can be made only by
+    /// who has rights.
+    fn shut_for(&self, spec: &Spec, rules: Option<Rules>) -> Result<(), Failed> {
         if self.wanted.sockets {
             return Ok(());
         }
-        if spec.sockets && self.base_root.network == Network::Loopback {
-            sys::unshare(UnshareFlags::NEWNET).doing("make a network")?;
-            loopback_up()?;
+        if spec.sockets {
+            sys::unshare(UnshareFlags::NEWIPC).doing("make queues")?;
+            cell::complete(&self.wanted.limits)?;
+            if self.base_root.network == Network::Loopback {
+                sys::unshare(UnshareFlags::NEWNET).doing("make a network")?;
+                loopback_up()?;
+            }
         }
-        self.shut(spec.sockets)
+        self.shut(spec.sockets, rules)
     }
 
     /// Gives up all rights, and the calls that a command may not make.
-    fn shut(&self, sockets: bool) -> Result<(), Failed> {
+    fn shut(&self, sockets: bool, rules: Option<Rules>) -> Result<(), Failed> {
+        if let Some(rules) = rules {
+            rules.keep()?;
+        }
         confine::give_up_capabilities()?;
         if sockets {
             self.filters.usual.install()
@@ -106,7 +124,12 @@ impl First<'_> {
 
     /// Runs the command that came, if it is for this cell: the caller knows, and a
     /// mistake must not become a hole.
-    fn take(&self, message: &mut Message, wires: &Wires) -> Result<(), Failed> {
+    fn take(
+        &self,
+        message: &mut Message,
+        rules: Option<Rules>,
+        wires: &Wires,
+    ) -> Result<(), Failed> {
         let spec = match message.requests.next()? {
             Some(Request::Run(spec)) => spec,
             _ => return Err(Failed::new("understand the spec", "it is no command")),
@@ -119,7 +142,7 @@ impl First<'_> {
                 "it is for another sandbox",
             ));
         }
-        self.shut_for(&spec)?;
+        self.shut_for(&spec, rules)?;
         if spec.argv.is_empty() {
             wires.tell(&Report::Exited(0));
             return Ok(());

@@ -5,6 +5,7 @@
 //! environment and no other descriptor. Every command has a cell built for it alone,
 //! comes with a message (see `message`), and runs in processes of that cell.
 
+mod addresses;
 pub(crate) mod attack;
 mod confine;
 mod fallback;

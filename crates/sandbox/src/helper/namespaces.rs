@@ -2,7 +2,7 @@
 //! in a pid namespace of its own.
 //!
 //! ```text
-//! helper (user, uts and cgroup namespaces, a dead network; the base root)
+//! helper (user, uts and cgroup namespaces, a dead network, dead ipc; the base root)
 //!     ── first process (pid, net, ipc and mount namespaces) ── command ── …
 //! ```
 //!
@@ -18,9 +18,10 @@
 //! the cell before it.
 //!
 //! What cells share is what no command can change: the base root, which is read-only,
-//! and namespaces in which it has no rights. Processes, mounts, queues and scratch
-//! space are new in each. So is the network, for every command that may make a socket;
-//! the others share one in which there never was any.
+//! and namespaces in which it has no rights. Processes, mounts and scratch space are
+//! new in each. So are the network and the queues, for every command that may make a
+//! socket; the others may make no queue either, and share one network and one ipc
+//! namespace in which there never was any.
 
 pub(crate) mod base_root;
 pub(crate) mod cell;
@@ -40,9 +41,10 @@ use rustix::{
 };
 
 use super::{
-    Doing, Failed, confine, filter,
+    Doing, Failed, addresses, confine,
+    filter::{self, Filters},
     first::{First, Materials},
-    landlock,
+    landlock::{self, Rules},
     message::{Line, Message},
     sys, understood,
 };
@@ -101,42 +103,34 @@ struct HelperPool {
     line: Option<Line>,
 }
 
-/// The filters of all commands, ready to be installed.
-pub(super) struct Filters {
-    pub(super) usual: filter::Program,
-    pub(super) without_sockets: filter::Program,
-}
-
-impl Filters {
-    fn write(network: Network) -> Result<Self, Failed> {
-        // On the host's network its abstract sockets are a way out unless Landlock shuts it.
-        let closed = network == Network::Loopback || landlock::scopes_abstract_sockets();
-        let usual = if closed {
-            filter::Sockets::Usual
-        } else {
-            filter::Sockets::NoUnix
-        };
-        Ok(Self {
-            usual: filter::program(usual)?,
-            without_sockets: filter::program(filter::Sockets::NotEvenPairs)?,
-        })
-    }
+/// The filters of all commands on such a network.
+fn filters(network: Network) -> Result<Filters, Failed> {
+    // On the host's network its abstract sockets are a way out unless Landlock shuts it.
+    let closed = network == Network::Loopback || landlock::scopes_abstract_sockets();
+    Filters::write(if closed {
+        filter::Sockets::Usual
+    } else {
+        filter::Sockets::NoUnix
+    })
 }
 
 /// What leads out of a cell.
 pub(super) struct Outside {
-    outer: Outer,
+    pub(super) outer: Outer,
     pub(super) base_root: BaseRoot,
 }
 
 impl HelperPool {
     fn build(wanted: Box<spec::BaseRoot>, line: Line) -> Result<Self, Failed> {
         understood(wanted.version)?;
+        // Nothing depends on it.
+        let _ = addresses::share();
         leave_host(wanted.caller, wanted.network)?;
         let outer = Outer::take()?;
         let base_root = outer.build(&wanted)?;
         confine::no_new_rights()?;
-        let filters = Filters::write(wanted.network)?;
+        let filters = filters(wanted.network)?;
+        filters.helper.install()?;
         let (end, held) =
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("make a pipe")?;
         Ok(Self {
@@ -177,10 +171,16 @@ impl HelperPool {
     /// Forks the first process of a cell, which builds the rest of it.
     fn begin(&mut self, wanted: &spec::Cell, line: &Line) -> Result<Pid, Failed> {
         let gone = || Failed::new("build a cell", "there is no base root");
-        let host = &self.outside.as_ref().ok_or_else(gone)?.outer.host;
-        let cell = Cell::prepare(host, &wanted.steps, &wanted.limits)?;
-        let own_network = self.wanted.network == Network::Loopback && wanted.sockets;
-        if let Some(first) = sys::fork_first(own_network).doing("fork the first process")? {
+        let outside = self.outside.as_ref().ok_or_else(gone)?;
+        let cell = Cell::prepare(&outside.outer.host, &wanted.steps, &wanted.limits)?;
+        let writable = outside.base_root.writable().chain(cell.writable());
+        let rules = Rules::second_layer(&outside.base_root.root, writable)?;
+        let more = match (wanted.sockets, self.wanted.network) {
+            (true, Network::Loopback) => libc::CLONE_NEWIPC | libc::CLONE_NEWNET,
+            (true, Network::Host) => libc::CLONE_NEWIPC,
+            (false, _) => 0,
+        };
+        if let Some(first) = sys::fork_first(more).doing("fork the first process")? {
             return Ok(first);
         }
         self.line = None;
@@ -198,7 +198,12 @@ impl HelperPool {
             wanted,
             filters: &self.filters,
         };
-        first.live(Materials { outside, cell }, line);
+        let materials = Materials {
+            outside,
+            cell,
+            rules,
+        };
+        first.live(materials, line);
         sys::leave()
     }
 
@@ -214,7 +219,6 @@ impl HelperPool {
         if polled[0].revents().contains(PollFlags::HUP) {
             return Err(Failed::new("look for the helper", "it is gone"));
         }
-        rustix::process::setsid().doing("start a session")?;
         Ok(())
     }
 
@@ -268,6 +272,8 @@ fn end(first: Pid, more: bool) -> bool {
 fn leave_host(caller: i32, network: Network) -> Result<(), Failed> {
     sys::block(&[libc::SIGTERM, libc::SIGCHLD]);
     confine::die_with_parent(Some(caller), Signal::KILL)?;
+    // For all first processes too: each command begins one of its own.
+    rustix::process::setsid().doing("start a session")?;
     confine::first_to_go_when_memory_is_short();
     unshare(network)?;
     // Making a user namespace may clear it.
@@ -283,6 +289,8 @@ fn unshare(network: Network) -> Result<(), Failed> {
     let mut flags = UnshareFlags::NEWUSER
         | UnshareFlags::NEWNS
         | UnshareFlags::NEWUTS
+        // One that nobody ever makes a queue in: for commands that make none.
+        | UnshareFlags::NEWIPC
         | UnshareFlags::NEWCGROUP;
     if network == Network::Loopback {
         // One that nobody ever makes a socket in: for commands that make none.

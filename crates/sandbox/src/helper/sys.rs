@@ -78,13 +78,10 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
     }
 }
 
-/// Forks the first process of a new pid namespace with an IPC namespace of its
-/// own, and perhaps a network. `None` in the child.
-pub(super) fn fork_first(own_network: bool) -> io::Result<Option<Pid>> {
-    let mut flags = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::SIGCHLD;
-    if own_network {
-        flags |= libc::CLONE_NEWNET;
-    }
+/// Forks the first process of a new pid namespace, with `more` namespaces of its
+/// own. `None` in the child.
+pub(super) fn fork_first(more: libc::c_int) -> io::Result<Option<Pid>> {
+    let flags = libc::CLONE_NEWPID | more | libc::SIGCHLD;
     let zero = 0usize;
     // SAFETY: without a stack and without shared memory this is a fork, and the
     // helper has one thread. The C library's fork makes no namespaces.
@@ -217,10 +214,14 @@ pub(super) fn leave() -> ! {
 pub(super) fn end_all_others() {
     use rustix::process::{WaitOptions, wait};
     loop {
-        // SAFETY: a plain call. The kernel spares the caller.
-        unsafe { libc::kill(-1, libc::SIGKILL) };
-        match wait(WaitOptions::empty()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => {
+                // Only now: for this the kernel looks at every process of the machine.
+                // SAFETY: a plain call. The kernel spares the caller.
+                unsafe { libc::kill(-1, libc::SIGKILL) };
+                let _ = wait(WaitOptions::empty());
+            }
             Err(_) => return,
         }
     }

@@ -18,7 +18,7 @@ use std::{
     mem::MaybeUninit,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
-        unix::{fs::MetadataExt, net::UnixStream},
+        unix::net::UnixStream,
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -36,10 +36,10 @@ use crate::{
     process::{
         cell::Cell,
         cgroup::{self, Cgroup},
+        shown::Shown,
         spawn::{Input, Prepared},
     },
     spec::{self, Asking, BaseRoot, HELPER_POOL},
-    view::Step,
 };
 
 /// Worktrees that commands run in at the same time, or in turns.
@@ -70,7 +70,7 @@ pub(crate) struct HelperPool {
     cell: Option<Cell>,
     /// What the next command will need, if it is like the last one.
     next: Option<spec::Cell>,
-    shown: Vec<Identity>,
+    shown: Shown,
     again: bool,
     /// It has only been tried: it may build another base root.
     is_new: bool,
@@ -79,9 +79,6 @@ pub(crate) struct HelperPool {
     /// Holds all that runs in it, where there is one.
     cgroup: Option<Cgroup>,
 }
-
-/// Which file a path leads to: device and number.
-type Identity = Option<(u64, u64)>;
 
 /// Our ends of a command's pipes.
 pub(crate) struct Pipes {
@@ -110,9 +107,9 @@ impl HelperPool {
         }
         let moves = helper_pool.base_root.as_ref() != Some(base_root);
         if moves {
-            helper_pool.shown = identities(&prepared.base_root);
+            helper_pool.shown = Shown::of(prepared.base_root.as_deref());
             helper_pool.base_root.clone_from(&prepared.base_root);
-        } else if helper_pool.shown != identities(&helper_pool.base_root) {
+        } else if !helper_pool.shown.holds(Some(base_root)) {
             helper_pool.end();
             return None;
         }
@@ -133,7 +130,7 @@ impl HelperPool {
 
     /// Starts a helper with its first command.
     pub(crate) fn start(helper: &Path, prepared: &Prepared) -> io::Result<(Self, Pipes)> {
-        let shown = identities(&prepared.base_root);
+        let shown = Shown::of(prepared.base_root.as_deref());
         let (line, its_line) = UnixStream::pair()?;
         let (pipes, ends) = pipes()?;
         let child = Command::new(helper)
@@ -301,43 +298,4 @@ fn line(request: &Asking<'_>, text: &mut Vec<u8>) -> io::Result<()> {
     serde_json::to_writer(&mut *text, request)?;
     text.push(b'\n');
     Ok(())
-}
-
-fn identities(base_root: &Option<Arc<BaseRoot>>) -> Vec<Identity> {
-    let steps = base_root.iter().flat_map(|base_root| &base_root.steps);
-    let shown = steps.filter_map(|step| match step {
-        Step::Show { path, .. } => Some(path.path()),
-        _ => None,
-    });
-    shown
-        .map(|path| {
-            let found = path.symlink_metadata().ok()?;
-            Some((found.dev(), found.ino()))
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shown_place_that_was_replaced_is_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let tools = folder.path().join("tools");
-        std::fs::create_dir(&tools).unwrap();
-        let steps = vec![Step::Show {
-            path: tools.as_path().into(),
-            write: false,
-        }];
-        let base_root = crate::view::base_root::on(steps, Vec::new(), Network::Loopback);
-        let base_root = Some(Arc::new(base_root));
-        let before = identities(&base_root);
-        std::fs::write(tools.join("new"), "").unwrap();
-        assert_eq!(identities(&base_root), before, "its content may change");
-        std::fs::rename(&tools, folder.path().join("old")).unwrap();
-        assert_ne!(identities(&base_root), before, "gone");
-        std::fs::create_dir(&tools).unwrap();
-        assert_ne!(identities(&base_root), before, "another one");
-    }
 }

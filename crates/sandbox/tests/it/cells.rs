@@ -384,6 +384,49 @@ async fn a_command_without_sockets_has_none_and_one_with_them_a_network_of_its_o
     assert_eq!(networks.len(), 3, "each has its own: {networks:?}");
 }
 
+const QUEUES: &str = "\
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+for make in (lambda: libc.shmget(0, 4096, 0o600), lambda: libc.semget(0, 1, 0o600),
+             lambda: libc.msgget(0, 0o600), lambda: libc.mq_open(b'/q', os.O_CREAT, 0o600, None)):
+    print('refused' if make() == -1 and ctypes.get_errno() == 1 else 'made')
+try:
+    os.openpty()
+    print('made')
+except OSError:
+    print('none')
+";
+
+/// Whoever comes after whom, as above.
+#[tokio::test]
+async fn a_command_without_sockets_has_no_queues_and_no_terminals_and_one_with_them_its_own() {
+    let world = World::new();
+    world.write("make.py", QUEUES);
+    let host = fs::read_link("/proc/self/ns/ipc").unwrap();
+    let left = "tail -qn +2 /proc/sysvipc/*";
+    let limit = "cat /proc/sys/kernel/shmall";
+    let namespace = "readlink /proc/self/ns/ipc";
+    without_sockets(&world, "true").await;
+    for _ in 0..3 {
+        // In a cell that was built without them, and then in ones with.
+        let limited = world.ok(limit).await;
+        for _ in 0..2 {
+            assert_eq!(world.ok("python3 make.py").await, "made\n".repeat(5));
+            assert_eq!(world.ok(left).await, "");
+            assert_eq!(world.ok(limit).await, limited);
+        }
+        assert!(limited.len() < 10, "{limited}");
+        let own = world.ok(namespace).await;
+        without_sockets(&world, "true").await;
+        let refused = "refused\n".repeat(4) + "none\n";
+        assert_eq!(without_sockets(&world, "python3 make.py").await, refused);
+        let dead = without_sockets(&world, namespace).await;
+        assert_ne!(dead.trim(), host.to_string_lossy());
+        assert_ne!(dead, own);
+        assert_eq!(without_sockets(&world, left).await, "");
+    }
+}
+
 #[tokio::test]
 async fn devices_of_the_host_stay_as_they_are() {
     use std::os::unix::fs::PermissionsExt;

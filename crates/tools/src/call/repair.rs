@@ -233,6 +233,10 @@ pub(super) fn renamed(
     given: &Map<String, Value>,
 ) -> Map<String, Value> {
     let mut given = unwrapped(fields, given).clone();
+    // Most are right, and then there is nothing to look up.
+    if given.keys().all(|name| fields.contains_key(name)) {
+        return given;
+    }
     let spelt: Vec<String> = given
         .keys()
         .filter(|name| !fields.contains_key(*name))

@@ -77,10 +77,11 @@ type Run<'a> = (u32, &'a Fate);
 
 fn runs(fates: &BTreeMap<u32, Fate>) -> Vec<Run<'_>> {
     let mut runs: Vec<Run<'_>> = vec![(0, &Fate::Allow)];
-    let mut begin = |from, fate| match runs.last_mut() {
-        Some(last) if last.0 == from => last.1 = fate,
-        Some(last) if last.1 == fate => {}
-        _ => runs.push((from, fate)),
+    let mut begin = |from, fate| {
+        runs.pop_if(|last| last.0 == from);
+        if runs.last().is_none_or(|last| last.1 != fate) {
+            runs.push((from, fate));
+        }
     };
     for (number, fate) in fates.range(..SECOND_SET) {
         begin(*number, fate);

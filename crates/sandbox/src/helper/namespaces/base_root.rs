@@ -10,7 +10,10 @@
 
 use std::{
     fs, io,
-    os::{fd::OwnedFd, unix::fs::symlink},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::fs::symlink,
+    },
     path::Path,
 };
 
@@ -22,10 +25,13 @@ use rustix::{
 
 use crate::helper::{
     Doing, Failed,
-    namespaces::mounts::{HARMLESS, Host, READ_ONLY, Root, clone, enter, folder, relative},
+    namespaces::{
+        mounts::{HARMLESS, Host, READ_ONLY, Root, clone, enter, folder, relative},
+        proc::refuse_user_namespaces,
+    },
     sys::{self, Propagation, set_mount_attributes},
 };
-use crate::spec;
+use crate::{spec, view::Step};
 
 /// Where covers are made in the outer namespace. Nothing is ever shown from there.
 const COVERS: &str = "/proc";
@@ -37,6 +43,8 @@ pub(crate) struct Outer {
     proc: OwnedFd,
     /// What cells may add is taken from here.
     pub(crate) host: Host,
+    /// Whether nobody can make a user namespace any more, in any cell.
+    pub(crate) no_users: bool,
 }
 
 impl Outer {
@@ -47,15 +55,14 @@ impl Outer {
         mount_change("/", follow).doing("keep mounts to ourselves")?;
         let proc = folder("/proc")?;
         let namespace = own_namespace(&proc)?;
+        let no_users = refuse_user_namespaces(&proc);
         tmpfs(COVERS).doing("make space for covers")?;
-        let host = Host {
-            root: folder("/")?,
-            covers: Path::new(COVERS),
-        };
+        let host = Host::new(folder("/")?, Path::new(COVERS))?;
         Ok(Self {
             namespace,
             proc,
             host,
+            no_users,
         })
     }
 
@@ -78,13 +85,32 @@ impl Outer {
         old_names()?;
         leave_host(&root)?;
         enter(&self.namespace)?;
-        Ok(BaseRoot { inner })
+        let shown = wanted.steps.iter().filter_map(|step| match step {
+            Step::Show { path, write: true } => Some(relative(path.path())),
+            _ => None,
+        });
+        let writable = shown.chain([Path::new("dev")]);
+        let writable = writable.map(|place| root.target(place, true));
+        Ok(BaseRoot {
+            inner,
+            writable: writable.collect::<Result<_, _>>()?,
+            root: root.folder,
+        })
     }
 }
 
 /// A base root that stands: the namespace that every cell gets a copy of.
 pub(crate) struct BaseRoot {
     pub(crate) inner: OwnedFd,
+    pub(crate) root: OwnedFd,
+    writable: Vec<OwnedFd>,
+}
+
+impl BaseRoot {
+    /// What commands may write to in it, as far as the mounts let them.
+    pub(crate) fn writable(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.writable.iter().map(AsFd::as_fd)
+    }
 }
 
 /// `/old` becomes the host's root, `/new` the one to come.
@@ -96,10 +122,7 @@ fn stage() -> Result<(Host, Root), Failed> {
     tmpfs("/tmp/new").doing("mount the new root")?;
     rustix::process::pivot_root("/tmp", "/tmp/old").doing("leave the old root")?;
     rustix::process::chdir("/").doing("enter the stage")?;
-    let host = Host {
-        root: folder("/old")?,
-        covers: Path::new("/covers"),
-    };
+    let host = Host::new(folder("/old")?, Path::new("/covers"))?;
     let new = folder("/new")?;
     Ok((host, Root::new(new, None)?))
 }

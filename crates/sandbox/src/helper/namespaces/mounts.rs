@@ -12,7 +12,7 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::fs::PermissionsExt,
     },
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use rustix::{
@@ -39,11 +39,28 @@ pub(crate) type Tree = (OwnedFd, bool);
 
 /// Where mounts come from: the host's root, and a place for covers.
 pub(crate) struct Host {
-    pub(crate) root: OwnedFd,
-    pub(crate) covers: &'static Path,
+    root: OwnedFd,
+    covers: &'static Path,
+    /// What most covers are: nobody can write to one, so they can be one and the same.
+    empty_folder: OwnedFd,
+    unreadable_file: OwnedFd,
 }
 
 impl Host {
+    /// The host's root, and an empty folder of ours for covers.
+    pub(crate) fn new(root: OwnedFd, covers: &'static Path) -> Result<Self, Failed> {
+        let (folder, file) = (covers.join("folder"), covers.join("file"));
+        fs::create_dir(&folder).doing(COVER)?;
+        fs::write(&file, "").doing(COVER)?;
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).doing(COVER)?;
+        Ok(Self {
+            root,
+            covers,
+            empty_folder: opened(&folder)?,
+            unreadable_file: opened(&file)?,
+        })
+    }
+
     /// What a step mounts. Nothing for a link.
     pub(crate) fn tree(&self, step: &Step) -> Result<Option<Tree>, Failed> {
         let place = relative(step.place());
@@ -62,10 +79,16 @@ impl Host {
             }
             Step::Cover { folder, below, .. } => {
                 let below = below.as_ref().map(|below| below.path());
-                let cover = self.cover(*folder, below)?;
-                let source = openat(CWD, &cover, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-                    .doing("open a cover")?;
-                let tree = clone(&source, place, READ_ONLY | HARMLESS)?;
+                let with_way;
+                let cover = match below {
+                    Some(below) if *folder => {
+                        with_way = self.cover_with_way(below)?;
+                        &with_way
+                    }
+                    _ if *folder => &self.empty_folder,
+                    _ => &self.unreadable_file,
+                };
+                let tree = clone(cover, place, READ_ONLY | HARMLESS)?;
                 Ok(Some((tree, *folder)))
             }
         }
@@ -84,28 +107,18 @@ impl Host {
         .doing_at("open", path)
     }
 
-    /// An empty folder, one with nothing but the way to `below`, or an unreadable
-    /// file. Covers of one kind are one and the same: nobody can write to them.
-    fn cover(&self, is_folder: bool, below: Option<&Path>) -> Result<PathBuf, Failed> {
-        let step = "make a cover";
-        if !is_folder {
-            let file = self.covers.join("file");
-            if !file.exists() {
-                fs::write(&file, "").doing(step)?;
-                fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).doing(step)?;
-            }
-            return Ok(file);
-        }
-        let Some(below) = below else {
-            let folder = self.covers.join("folder");
-            fs::create_dir_all(&folder).doing(step)?;
-            return Ok(folder);
-        };
-        // One that must hold a way is its own, named by the way.
+    /// A folder with nothing but the way to `below`; its own, named by the way.
+    fn cover_with_way(&self, below: &Path) -> Result<OwnedFd, Failed> {
         let folder = self.covers.join(short_name(below));
-        fs::create_dir_all(folder.join(below)).doing(step)?;
-        Ok(folder)
+        fs::create_dir_all(folder.join(below)).doing(COVER)?;
+        opened(&folder)
     }
+}
+
+const COVER: &str = "make a cover";
+
+fn opened(cover: &Path) -> Result<OwnedFd, Failed> {
+    openat(CWD, cover, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).doing("open a cover")
 }
 
 /// A root in the making.
@@ -135,6 +148,13 @@ impl Root {
             Some((tree, is_folder)) => self.put(tree, place, *is_folder),
             None => Ok(()),
         }
+    }
+
+    /// Moves a detached mount to a folder that the base root has for it: all of its
+    /// way is the base root's, which nobody can change.
+    pub(crate) fn put_at(&self, tree: impl AsFd, path: &str) -> Result<(), Failed> {
+        let whole = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        move_mount(tree, "", &self.folder, path, whole).doing_at("mount", Path::new(path))
     }
 
     /// Moves a detached mount to `path`.

@@ -12,7 +12,7 @@ use rustix::{
 use crate::Limits;
 use crate::helper::{
     Doing, Failed,
-    namespaces::mounts::{READ_ONLY, detached},
+    namespaces::mounts::{self, READ_ONLY},
     sys::{Propagation, set_mount_attributes},
 };
 
@@ -20,24 +20,35 @@ use crate::helper::{
 /// processes than asked for can exist at first.
 const RESERVED: u32 = 300;
 
-/// Sets the limits that the kernel keeps per namespace; the `/proc` that they
-/// were set through, mounted nowhere yet.
-pub(crate) fn detached_for(limits: &Limits) -> Result<OwnedFd, Failed> {
-    let proc = detached("proc", &[], MountAttrFlags::MOUNT_ATTR_NOEXEC).doing("mount /proc")?;
-    // Since Linux 6.14 a pid namespace has a limit of its own, which binds root
-    // too. Before that this write fails, and the watch alone counts processes.
+/// The `/proc` of the pid namespace of this process, mounted nowhere yet.
+pub(crate) fn detached() -> Result<OwnedFd, Failed> {
+    mounts::detached("proc", &[], MountAttrFlags::MOUNT_ATTR_NOEXEC).doing("mount /proc")
+}
+
+/// Since Linux 6.14 a pid namespace has a limit of its own, which binds root
+/// too. Before that this does nothing, and the watch alone counts processes.
+pub(crate) fn limit_processes(proc: &OwnedFd, limits: &Limits) {
     let most = limits.processes.saturating_add(RESERVED).min(4 << 20);
+    set(proc, "sys/kernel/pid_max", &most.to_string());
+}
+
+/// Limits the memory that belongs to no process, in the IPC namespace of this one.
+pub(crate) fn limit_shared_memory(proc: &OwnedFd, limits: &Limits) {
     let pages = (limits.memory_bytes / 2 / 4096).max(1);
-    for (name, value) in [
-        ("sys/kernel/pid_max", most.to_string()),
-        ("sys/kernel/shmall", pages.to_string()),
-        ("sys/user/max_user_namespaces", "0".to_owned()),
-    ] {
-        let file = openat(&proc, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
-        if let Ok(file) = file {
-            let _ = rustix::io::write(&file, value.as_bytes());
-        }
-    }
-    set_mount_attributes(&proc, READ_ONLY, Propagation::Same, false).doing("seal /proc")?;
-    Ok(proc)
+    set(proc, "sys/kernel/shmall", &pages.to_string());
+}
+
+pub(crate) fn seal(proc: &OwnedFd) -> Result<(), Failed> {
+    set_mount_attributes(proc, READ_ONLY, Propagation::Same, false).doing("seal /proc")
+}
+
+/// Nobody in the user namespace of this process makes another one from now on, in
+/// whichever cell. Whether that could be said: a container may keep its `/proc` from it.
+pub(crate) fn refuse_user_namespaces(proc: &OwnedFd) -> bool {
+    set(proc, "sys/user/max_user_namespaces", "0")
+}
+
+fn set(proc: &OwnedFd, name: &str, value: &str) -> bool {
+    let file = openat(proc, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+    file.is_ok_and(|file| rustix::io::write(&file, value.as_bytes()).is_ok())
 }
