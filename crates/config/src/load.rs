@@ -59,9 +59,7 @@ pub struct RepoFiles {
 
 impl RepoFiles {
     /// The files as they are on disk.
-    ///
-    /// # Errors
-    /// A file that is there but cannot be read.
+    /// Errors: a file that is there but cannot be read.
     pub fn on_disk(root: &Path) -> Result<Self, Problems> {
         let folder = root.join(FOLDER);
         let mut problems = Vec::new();
@@ -88,9 +86,7 @@ impl RepoFiles {
 
 impl Settings {
     /// Reads everything for the repo around `start`, the repo's files from disk.
-    ///
-    /// # Errors
-    /// All problems of all files.
+    /// Errors: all problems of all files.
     pub fn load(start: &Path, env: Environment<'_>) -> Result<Self, Problems> {
         let home = home(env)?;
         let root = lookup::set_up_root(start, Some(&home))
@@ -101,9 +97,7 @@ impl Settings {
 
     /// Reads everything, the repo's files as given: those of the default branch
     /// when agents run, so that no branch can change its own rules.
-    ///
-    /// # Errors
-    /// All problems of all files.
+    /// Errors: all problems of all files.
     pub fn load_from(
         root: &Path,
         files: &RepoFiles,
@@ -152,9 +146,7 @@ impl Settings {
     }
 
     /// Reads the machine config alone, for commands outside a repo.
-    ///
-    /// # Errors
-    /// All problems of that file.
+    /// Errors: all problems of that file.
     pub fn machine(env: Environment<'_>) -> Result<(Machine, PathBuf), Problems> {
         let home = home(env)?;
         let mut reading = Reading::new(env);
@@ -163,9 +155,7 @@ impl Settings {
     }
 
     /// Reads a text as if it were the machine config, before it is written.
-    ///
-    /// # Errors
-    /// All problems it would have.
+    /// Errors: all problems it would have.
     pub fn check_machine(
         file: &Path,
         text: &str,

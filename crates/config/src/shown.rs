@@ -41,9 +41,7 @@ pub enum Origin {
 
 /// The keys of a file that have a value; those with a default also where the file
 /// does not name them.
-///
-/// # Errors
-/// When the text is not JSON.
+/// Fails when the text is not JSON.
 pub fn shown(name: SchemaName, file: &Path, text: Option<&str>) -> Result<Vec<Shown>, Problems> {
     let document = match text {
         Some(text) => Some(Document::parse(file, text).map_err(|problem| Problems(vec![problem]))?),

@@ -18,9 +18,7 @@ const ENTRIES: usize = 500;
 
 impl Server {
     /// What there is to read, one per line: address, name, what it is.
-    ///
-    /// # Errors
-    /// When it cannot be started or does not say.
+    /// Fails when it cannot be started or does not say.
     pub async fn resources(
         &self,
         sandbox: Option<&Arc<Sandbox>>,
@@ -47,9 +45,7 @@ impl Server {
     }
 
     /// One of them.
-    ///
-    /// # Errors
-    /// When it cannot be started, or has no such text.
+    /// Fails when it cannot be started, or has no such text.
     pub async fn read(
         &self,
         uri: &str,

@@ -37,7 +37,6 @@ const LONGEST: Duration = Duration::from_secs(60);
 pub struct ServerSpec {
     /// As its configuration calls it.
     pub name: String,
-    /// Where it is.
     pub reach: Reach,
     /// How long it may take.
     pub times: Times,
@@ -74,16 +73,10 @@ impl Default for Times {
 pub enum McpError {
     /// It could not be started.
     #[error("the MCP server `{server}` could not be started: {why}")]
-    Start {
-        /// Which.
-        server: String,
-        /// Why.
-        why: String,
-    },
+    Start { server: String, why: String },
     /// It failed before and is given a pause.
     #[error("the MCP server `{server}` failed and is started again in {seconds} s; {why}")]
     Paused {
-        /// Which.
         server: String,
         /// How long still.
         seconds: u64,
@@ -96,7 +89,6 @@ pub enum McpError {
          A person has to look at it: `codebutler mcp accept {server}`\n{diff}"
     )]
     Changed {
-        /// Which.
         server: String,
         /// What is different.
         diff: String,
@@ -106,16 +98,10 @@ pub enum McpError {
         "the MCP server `{server}` ended before it answered; whether the call had an effect is \
          unknown and it was not repeated; {why}"
     )]
-    Died {
-        /// Which.
-        server: String,
-        /// How.
-        why: String,
-    },
+    Died { server: String, why: String },
     /// It did not answer in time.
     #[error("the MCP server `{server}` did not answer within {seconds} s; the call was cancelled")]
     TimedOut {
-        /// Which.
         server: String,
         /// The time it had.
         seconds: u64,
@@ -126,7 +112,6 @@ pub enum McpError {
     /// It answered that it cannot.
     #[error("the MCP server `{server}` refused: {why}")]
     Refused {
-        /// Which.
         server: String,
         /// In its words.
         why: String,
@@ -192,9 +177,7 @@ impl Server {
     }
 
     /// Version and tools as they are now.
-    ///
-    /// # Errors
-    /// When it cannot be started or does not say.
+    /// Fails when it cannot be started or does not say.
     pub async fn listing(&self, sandbox: Option<&Arc<Sandbox>>) -> Result<Accepted, McpError> {
         let running = self.running(sandbox).await?;
         match list(&running, &self.spec.times).await {
@@ -204,9 +187,7 @@ impl Server {
     }
 
     /// Calls a tool. Its progress goes to `progress` in lines.
-    ///
-    /// # Errors
-    /// Whatever is not an answer of the tool.
+    /// Errors: whatever is not an answer of the tool.
     pub async fn call(
         &self,
         tool: &str,

@@ -52,7 +52,6 @@ pub enum Reach {
     Address {
         /// The client; it must not follow redirects, which would carry the headers along.
         client: reqwest::Client,
-        /// Where.
         url: String,
         /// Sent with every request, there and nowhere else.
         headers: Vec<(String, Secret)>,

@@ -37,9 +37,8 @@ const KEPT: usize = 3;
 
 impl ModelClient {
     /// A client for the endpoint of `config`. Nothing is sent yet.
-    ///
-    /// # Errors
-    /// [`ModelError::Setup`] when address, key, headers, proxy or certificates cannot be used.
+    /// Errors: [`ModelError::Setup`] when address, key, headers, proxy or certificates cannot
+    /// be used.
     pub fn new(config: ClientConfig) -> Result<Self, ModelError> {
         Ok(Self {
             http: transport::build(&config)?,
@@ -74,9 +73,7 @@ impl ModelClient {
     /// The reply's `model` is the one that answered; when it is not the one
     /// asked for, the fallback did, and the thread should be told once. Its
     /// `cost` includes failed attempts that were probably charged.
-    ///
-    /// # Errors
-    /// See [`crate::ErrorClass`]; [`ModelError::spent`] is what the failed call cost.
+    /// Errors: see [`crate::ErrorClass`]; [`ModelError::spent`] is what the failed call cost.
     pub fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,
@@ -193,9 +190,7 @@ impl ModelClient {
     }
 
     /// The models of the endpoint; their prices are remembered.
-    ///
-    /// # Errors
-    /// As for a call, without retries.
+    /// Errors: as for a call, without retries.
     pub fn models<'a>(&'a self) -> BoxFuture<'a, Result<Vec<ModelInfo>, ModelError>> {
         Box::pin(async move {
             let models = catalog::fetch(&self.http, &self.config).await?;
@@ -205,9 +200,7 @@ impl ModelClient {
     }
 
     /// Whether the endpoint takes the key; costs nothing.
-    ///
-    /// # Errors
-    /// As for a call, without retries.
+    /// Errors: as for a call, without retries.
     pub fn check_key<'a>(&'a self) -> BoxFuture<'a, Result<(), ModelError>> {
         Box::pin(catalog::check_key(&self.http, &self.config))
     }

@@ -46,9 +46,7 @@ pub struct Drawn {
 
 impl ModelClient {
     /// Draws; `cancel` ends it at once.
-    ///
-    /// # Errors
-    /// As for a call, without retries.
+    /// Errors: as for a call, without retries.
     pub async fn draw(
         &self,
         drawing: Drawing<'_>,

@@ -38,9 +38,7 @@ pub struct Transcript {
 
 impl ModelClient {
     /// Writes a recording down; `cancel` ends it at once.
-    ///
-    /// # Errors
-    /// As for a call, without retries; a recording above 25 MB is not sent.
+    /// Errors: as for a call, without retries; a recording above 25 MB is not sent.
     pub async fn transcribe(
         &self,
         recording: Recording<'_>,

@@ -26,11 +26,9 @@ const CUT_OFF: &str =
     "the call was cut off at the output limit and did not run; send it again in smaller pieces";
 
 /// Judges a raw answer: an error inside it, nothing in it, or a reply.
-///
-/// # Errors
-/// [`ModelError::Malformed`] when there is no choice or a call is cut without
-/// the output limit being the reason, [`ModelError::Filtered`] when the provider
-/// refused, and whatever class an error inside the answer has.
+/// Errors: [`ModelError::Malformed`] when there is no choice or a call is cut without the
+/// output limit being the reason, [`ModelError::Filtered`] when the provider refused, and
+/// whatever class an error inside the answer has.
 pub fn read_reply(
     raw: RawReply,
     request: &ModelRequest,

@@ -9,7 +9,6 @@ use crate::{Skill, Workflow, parse_workflows, read_skills};
 pub struct BuiltinFile {
     /// Its name below `.codebutler/`.
     pub name: &'static str,
-    /// Its text.
     pub text: &'static str,
 }
 

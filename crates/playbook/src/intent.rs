@@ -15,14 +15,12 @@ use crate::{
 pub enum Intent<'a> {
     /// Exactly a workflow's trigger.
     Workflow {
-        /// Which.
         workflow: &'a Workflow,
         /// What its parameters caught.
         captures: Captures,
     },
     /// Exactly a skill's trigger.
     Skill {
-        /// Which.
         skill: &'a Skill,
         /// What its parameters caught.
         captures: Captures,
@@ -38,9 +36,7 @@ pub enum Intent<'a> {
 pub struct MenuItem {
     /// Workflow or skill.
     pub kind: MenuKind,
-    /// Its name.
     pub name: String,
-    /// What it is for.
     pub description: String,
 }
 

@@ -82,7 +82,6 @@ pub enum MemoryError {
 /// A learning that could go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispensable {
-    /// Its title.
     pub title: String,
     /// What it costs.
     pub tokens: usize,
@@ -168,9 +167,7 @@ impl Memory {
     }
 
     /// The file with one more learning.
-    ///
-    /// # Errors
-    /// When the title is taken, or the file would grow beyond its budget.
+    /// Fails when the title is taken, or the file would grow beyond its budget.
     pub fn add(&self, learning: &Learning, budget: usize) -> Result<Self, MemoryError> {
         check(learning)?;
         if self.find(&learning.title).is_ok() {
@@ -183,9 +180,7 @@ impl Memory {
     }
 
     /// The file with one learning in the place of another.
-    ///
-    /// # Errors
-    /// When there is none of that title, or the file would grow beyond its budget.
+    /// Fails when there is none of that title, or the file would grow beyond its budget.
     pub fn replace(
         &self,
         title: &str,
@@ -214,9 +209,7 @@ impl Memory {
 
     /// The file with a learning moved to the archive, its words as they were and
     /// the reason below them.
-    ///
-    /// # Errors
-    /// When there is none of that title.
+    /// Fails when there is none of that title.
     pub fn archive(&self, title: &str, reason: &str) -> Result<Self, MemoryError> {
         let entry = self.find(title)?;
         let words = self.text[entry.range.clone()].trim_end();
@@ -231,9 +224,7 @@ impl Memory {
     }
 
     /// The file without a learning.
-    ///
-    /// # Errors
-    /// When there is none of that title.
+    /// Fails when there is none of that title.
     pub fn remove(&self, title: &str) -> Result<Self, MemoryError> {
         Ok(self.without(self.find(title)?))
     }

@@ -36,9 +36,7 @@ pub struct Sources {
 /// A rule file that the repo brought along.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoRules {
-    /// Its name.
     pub name: String,
-    /// Its text.
     pub text: String,
 }
 

@@ -26,17 +26,13 @@ pub enum Shortcut {
     },
     /// It is for another role, which reports to the people itself.
     PassOn {
-        /// Whom.
         to: Role,
         /// What that role is told.
         text: String,
     },
     /// It is a skill that changes code: the Coder gets this plan, which a
     /// person's exact words stand for.
-    Build {
-        /// The plan.
-        plan: Box<Plan>,
-    },
+    Build { plan: Box<Plan> },
     /// Several fit equally well: the person chooses.
     Menu {
         /// What is shown.
@@ -90,9 +86,7 @@ impl Playbook {
 
     /// The same for a name that the model chose, with the values that it gives, as
     /// `target: notes.sh`; a skill that needs one value takes it without its name.
-    ///
-    /// # Errors
-    /// What is wrong with the name, or which values are missing.
+    /// Errors: what is wrong with the name, or which values are missing.
     pub fn shortcut_named(
         &self,
         role: Role,
@@ -135,9 +129,7 @@ impl Playbook {
     }
 
     /// A menu of these, as the person reads it, and the names as the playbook has them.
-    ///
-    /// # Errors
-    /// Every name that nothing has.
+    /// Errors: every name that nothing has.
     pub fn menu_of(&self, names: &[String]) -> Result<(String, Vec<String>), String> {
         let all = self.menu();
         let mut items: Vec<MenuItem> = Vec::new();

@@ -55,9 +55,7 @@ impl Budget {
 
     /// Sets the worst case of a call aside. A repeat with the same id keeps the
     /// first amount.
-    ///
-    /// # Errors
-    /// When it would pass the cap, is negative, or the call is over.
+    /// Fails when it would pass the cap, is negative, or the call is over.
     pub fn reserve(&mut self, id: ReserveId, amount: Usd) -> Result<(), ReserveError> {
         self.check(&id, amount)?;
         self.open.entry(id).or_insert(amount);
@@ -65,9 +63,7 @@ impl Budget {
     }
 
     /// Whether [`Budget::reserve`] would succeed.
-    ///
-    /// # Errors
-    /// As there.
+    /// Errors: as there.
     pub fn check(&self, id: &ReserveId, amount: Usd) -> Result<(), ReserveError> {
         if amount < Usd::ZERO {
             return Err(ReserveError::Negative(id.clone()));

@@ -59,12 +59,14 @@ pub fn judge(
     scripts: impl FnOnce() -> Vec<(String, butler_protocol::Sha256Hex)>,
     c: &Circumstances<'_>,
 ) -> Judgement {
-    match permitted_scope(call, base_tier, c) {
+    let weighed = || {
+        let scope = permitted_scope(call, base_tier, c)?;
+        let weight = confined(scope, weigh(call, base_tier, c)?)?;
+        Ok((scope, weight))
+    };
+    match weighed() {
         Err(refusal) => Judgement::Refuse(refusal),
-        Ok(scope) => match weigh(call, base_tier, c).and_then(|weight| confined(scope, weight)) {
-            Err(refusal) => Judgement::Refuse(refusal),
-            Ok(weight) => decide(call, scope, weight, scripts, c),
-        },
+        Ok((scope, weight)) => decide(call, scope, weight, scripts, c),
     }
 }
 
@@ -126,19 +128,14 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
         return weigh_server(serve, c);
     }
     let hosts = hosts(call, c);
+    let name = call.name.as_str();
+    let runs = matches!(name, "RunChecks" | "Screenshot");
     let ask = destination(call, c)
         .or_else(|| of_a_server(call, base_tier, c))
         .or_else(|| taint(call, base_tier, c))
         .or_else(|| new_host(call, hosts.as_deref()?))
-        .or_else(|| {
-            ["RunChecks", "Screenshot"]
-                .contains(&call.name.as_str())
-                .then(|| weak_sandbox(c))
-                .flatten()
-        })
-        .or_else(|| {
-            (base_tier == Tier::Destructive).then(|| format!("{} is destructive", call.name))
-        });
+        .or_else(|| weak_sandbox(c).filter(|_| runs))
+        .or_else(|| (base_tier == Tier::Destructive).then(|| format!("{name} is destructive")));
     Ok(Weight {
         tier: base_tier,
         command: false,
@@ -184,25 +181,24 @@ fn weigh_server(command: &str, c: &Circumstances<'_>) -> Result<Weight, Refusal>
 }
 
 fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal> {
-    match command_of(call) {
-        Some(command) => Ok(weigh_command(command, c)),
-        None => Err(refusal(
+    let wrong = || {
+        refusal(
             "Bash needs `command`, a string",
             "send the call again with it",
-        )),
-    }
+        )
+    };
+    let command = command_of(call).ok_or_else(wrong)?;
+    Ok(weigh_command(command, c))
 }
 
 fn weigh_command(command: &str, c: &Circumstances<'_>) -> Weight {
-    let assessment = assess(
-        command,
-        &RiskContext {
-            cwd: c.root,
-            root: c.root,
-            home: c.home,
-            overrides: c.overrides,
-        },
-    );
+    let context = RiskContext {
+        cwd: c.root,
+        root: c.root,
+        home: c.home,
+        overrides: c.overrides,
+    };
+    let assessment = assess(command, &context);
     let must_save = assessment.undoable && c.overrides.undoable && c.sandboxed;
     let mut part = assessment.part;
     let ask = if assessment.tier == Tier::Destructive && !must_save {
@@ -210,10 +206,8 @@ fn weigh_command(command: &str, c: &Circumstances<'_>) -> Weight {
     } else if let Some(reason) = weak_sandbox(c) {
         Some(reason)
     } else if c.tainted && assessment.tier == Tier::WriteVisible {
-        Some(format!(
-            "{}, and text from outside is in the context",
-            assessment.reason
-        ))
+        let reason = assessment.reason;
+        Some(format!("{reason}, and text from outside is in the context"))
     } else if assessment.network && c.sandboxed {
         // Without it the command could only fail.
         part = assessment.network_part;
@@ -354,11 +348,8 @@ fn decide(
     }
     .in_order();
     let sha256 = subject.sha256();
-    let click = c
-        .approvals
-        .iter()
-        .find(|approval| approval.covers(&sha256, c.thread, c.now_ms));
-    match click {
+    let mut clicks = c.approvals.iter();
+    match clicks.find(|click| click.covers(&sha256, c.thread, c.now_ms)) {
         Some(click) => permit(Some(click.request.clone()), weight.network),
         None => Judgement::Ask(Question {
             tier: weight.tier,
@@ -370,10 +361,8 @@ fn decide(
 }
 
 fn refusal(rule: impl Into<String>, instead: &str) -> Refusal {
-    Refusal {
-        rule: rule.into(),
-        instead: instead.to_owned(),
-    }
+    let (rule, instead) = (rule.into(), instead.to_owned());
+    Refusal { rule, instead }
 }
 
 #[cfg(test)]

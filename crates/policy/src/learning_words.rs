@@ -59,7 +59,6 @@ impl Pick {
 pub struct Remembered<'a> {
     /// Whom it is for, as they said it.
     pub whom: Option<&'a str>,
-    /// What.
     pub what: &'a str,
     /// Whether it is said as an answer to proposals: `add: …`.
     pub adds: bool,

@@ -61,7 +61,6 @@ pub enum McpApproval {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolOverrides {
-    /// Those of Bash.
     pub bash: BashOverrides,
 }
 

@@ -98,7 +98,6 @@ impl Permit {
 pub struct Circumstances<'a> {
     /// Who calls.
     pub role: Role,
-    /// Where.
     pub thread: &'a ThreadId,
     /// Whether a person approved this thread's plan (or the plan gate is open
     /// for another reason of the design; the caller knows).
@@ -129,13 +128,10 @@ pub struct Circumstances<'a> {
 /// [`APPROVAL_MINUTES`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
-    /// The card.
     pub request: RequestId,
     /// The hash of what was shown.
     pub sha256: Sha256Hex,
-    /// Where.
     pub thread: ThreadId,
-    /// By whom.
     pub person: UserId,
     /// When, in milliseconds since 1970.
     pub clicked_at_ms: i64,
@@ -181,7 +177,6 @@ pub struct Question {
 pub struct Refusal {
     /// The rule that forbids it.
     pub rule: String,
-    /// What to do instead.
     pub instead: String,
 }
 

@@ -127,11 +127,9 @@ const WITHOUT_TURNS: Right = Right::Scoped(Scope::WithoutTurns);
 #[must_use]
 pub fn right(role: Role, tool: &str) -> Right {
     let row = TABLE.iter().find(|(name, _)| *name == tool);
-    row.map_or(Right::No, |(_, rights)| {
-        let roles = Role::ALL.into_iter().zip(rights);
-        let mut own = roles.filter(|(one, _)| *one == role);
-        own.next().map_or(Right::No, |(_, right)| *right)
-    })
+    let own = Role::ALL.into_iter().position(|one| one == role);
+    let right = row.zip(own).map(|((_, rights), own)| rights[own]);
+    right.unwrap_or(Right::No)
 }
 
 /// Every tool that somebody has a right to.
@@ -139,86 +137,36 @@ pub fn tools_with_rights() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|(name, _)| *name)
 }
 
+/// Names of tools in their order.
+macro_rules! tools {
+    ($($tool:ident)*) => { &[$(stringify!($tool)),*] };
+}
+
 /// The tools a role is offered unless config, workflow or skill ask for others.
 /// The order is fixed, for the provider's prompt cache.
 #[must_use]
 pub fn default_tools(role: Role) -> &'static [&'static str] {
     match role {
-        Role::Pm => &[
-            "Read",
-            "Grep",
-            "Glob",
-            "GitLog",
-            "ListThreads",
-            "ReadMemory",
-            "Start",
-            "ProposePlan",
-            "SendMessage",
-            "AskUser",
-            "HandOver",
-            "Research",
+        Role::Pm => tools![
+            Read Grep Glob GitLog ListThreads ReadMemory Start ProposePlan SendMessage AskUser
+            HandOver Research
         ],
-        Role::Coder => &[
-            "Read",
-            "Grep",
-            "Glob",
-            "Write",
-            "Edit",
-            "Bash",
-            "RunChecks",
-            "Checklist",
-            "SendMessage",
-            "AskUser",
-            "HandOver",
-            "Research",
+        Role::Coder => tools![
+            Read Grep Glob Write Edit Bash RunChecks Checklist SendMessage AskUser HandOver Research
         ],
-        Role::Reviewer => &[
-            "Read",
-            "Grep",
-            "Glob",
-            "GitDiff",
-            "GitLog",
-            "GHStatus",
-            "Bash",
-            "RunChecks",
-            "SendMessage",
-            "AskUser",
-            "HandOver",
-            "Research",
+        Role::Reviewer => tools![
+            Read Grep Glob GitDiff GitLog GHStatus Bash RunChecks SendMessage AskUser HandOver
+            Research
         ],
-        Role::Researcher => &[
-            "WebFetch",
-            "Read",
-            "Grep",
-            "Glob",
-            "SaveResearch",
-            "SendMessage",
-            "AskUser",
-            "HandOver",
+        Role::Researcher => tools![
+            WebFetch Read Grep Glob SaveResearch SendMessage AskUser HandOver
         ],
-        Role::Artist => &[
-            "Read",
-            "Grep",
-            "Glob",
-            "Write",
-            "Edit",
-            "Screenshot",
-            "SendMessage",
-            "AskUser",
-            "HandOver",
-            "Research",
+        Role::Artist => tools![
+            Read Grep Glob Write Edit Screenshot SendMessage AskUser HandOver Research
         ],
-        Role::Lead => &[
-            "Read",
-            "Grep",
-            "Glob",
-            "GitDiff",
-            "ReadThread",
-            "ProposeLearnings",
-            "ProposeMerge",
-            "SendMessage",
-            "AskUser",
-            "HandOver",
+        Role::Lead => tools![
+            Read Grep Glob GitDiff ReadThread ProposeLearnings ProposeMerge SendMessage AskUser
+            HandOver
         ],
     }
 }
@@ -228,45 +176,12 @@ pub fn default_tools(role: Role) -> &'static [&'static str] {
 #[must_use]
 pub fn small_tools(role: Role) -> &'static [&'static str] {
     match role {
-        Role::Pm => &[
-            "Read",
-            "Grep",
-            "Glob",
-            "Start",
-            "ProposePlan",
-            "AskUser",
-            "HandOver",
-        ],
-        Role::Coder => &[
-            "Read",
-            "Grep",
-            "Write",
-            "Edit",
-            "Bash",
-            "RunChecks",
-            "AskUser",
-            "HandOver",
-        ],
-        Role::Reviewer => &[
-            "Read",
-            "Grep",
-            "GitDiff",
-            "RunChecks",
-            "AskUser",
-            "HandOver",
-        ],
-        Role::Researcher => &["WebFetch", "Read", "Grep", "SaveResearch", "HandOver"],
-        Role::Artist => &[
-            "Read", "Grep", "Glob", "Write", "Edit", "AskUser", "HandOver",
-        ],
-        Role::Lead => &[
-            "Read",
-            "GitDiff",
-            "ProposeLearnings",
-            "ProposeMerge",
-            "AskUser",
-            "HandOver",
-        ],
+        Role::Pm => tools![Read Grep Glob Start ProposePlan AskUser HandOver],
+        Role::Coder => tools![Read Grep Write Edit Bash RunChecks AskUser HandOver],
+        Role::Reviewer => tools![Read Grep GitDiff RunChecks AskUser HandOver],
+        Role::Researcher => tools![WebFetch Read Grep SaveResearch HandOver],
+        Role::Artist => tools![Read Grep Glob Write Edit AskUser HandOver],
+        Role::Lead => tools![Read GitDiff ProposeLearnings ProposeMerge AskUser HandOver],
     }
 }
 

@@ -3,9 +3,12 @@
 //! counts, so that nobody approves anything by talking about it.
 
 use butler_protocol::{Choice, DecisionKind, UserId, mentions};
+use serde::Deserialize;
+use serde_json::Value;
 
 /// What a whole message can mean by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Word {
     /// End what runs in this thread.
     Stop,
@@ -121,22 +124,7 @@ pub fn without_mentions<'a>(text: &'a str, bot: Option<&UserId>) -> &'a str {
 }
 
 fn named(name: &str) -> Option<Word> {
-    Some(match name.trim() {
-        "stop" => Word::Stop,
-        "status" => Word::Status,
-        "cost" => Word::Cost,
-        "help" => Word::Help,
-        "pause" => Word::Pause,
-        "resume" => Word::Resume,
-        "restart" => Word::Restart,
-        "yes" => Word::Yes,
-        "no" => Word::No,
-        "merge" => Word::Merge,
-        "hold" => Word::Hold,
-        "close" => Word::Close,
-        "archive" => Word::Archive,
-        _ => return None,
-    })
+    Word::deserialize(Value::from(name.trim())).ok()
 }
 
 fn plain(original: &str) -> String {

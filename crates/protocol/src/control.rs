@@ -40,7 +40,6 @@ pub struct Stamp {
     /// The roles it is addressed to.
     #[serde(default)]
     pub to: Vec<Role>,
-    /// What it is.
     pub kind: StampKind,
     /// The body of a hand-over, or the request of a decision.
     #[serde(default, rename = "ref")]
@@ -79,7 +78,6 @@ pub enum StampKind {
 /// `POST /agent/v1/activity`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
-    /// Where.
     pub thread: ThreadId,
     /// What the calling role does there.
     pub state: ActivityState,
@@ -100,7 +98,6 @@ fn default_lease() -> u32 {
 pub struct ServerStatus {
     /// As its configuration calls it.
     pub name: String,
-    /// What it does.
     pub state: ServerState,
     /// Tools of it that the role may call.
     pub tools: usize,
@@ -181,7 +178,6 @@ pub enum ReserveAnswer {
     Granted {
         /// Spent and reserved in this thread so far, this one included.
         thread_total: Usd,
-        /// The cap of the thread.
         thread_cap: Usd,
         /// What is set aside under this id: after a repeat the first amount.
         amount: Usd,
@@ -209,7 +205,6 @@ pub struct BudgetRefusal {
     /// `thread`, `day`, `person`, `run`, `session`.
     #[serde(alias = "purse")]
     pub budget: String,
-    /// Its cap.
     pub cap: Usd,
     /// Already spent and reserved.
     pub used: Usd,
@@ -220,11 +215,9 @@ pub struct BudgetRefusal {
 pub struct Settlement {
     /// Which reservation.
     pub id: ReserveId,
-    /// What it cost.
     pub cost: Usd,
     /// What the provider counted.
     pub usage: TokenUsage,
-    /// The model.
     pub model: String,
 }
 
@@ -232,7 +225,6 @@ pub struct Settlement {
 /// role (from the token), log name and sequence number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordBatch {
-    /// Whose thread.
     pub thread: ThreadId,
     /// The lines.
     pub entries: Vec<Entry>,
@@ -252,7 +244,6 @@ pub struct RoleEntry {
 pub struct PlanSummary {
     /// Where it was proposed.
     pub thread: ThreadId,
-    /// The plan.
     pub plan: Plan,
     /// What was decided about it.
     pub choice: Option<Choice>,
@@ -265,7 +256,6 @@ pub struct PlanSummary {
 /// `GET /agent/v1/threads`: a thread of the team, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadSummary {
-    /// Which.
     pub thread: ThreadId,
     /// Its first words.
     pub title: String,
@@ -295,7 +285,6 @@ impl ThreadSummary {
 /// `GET /agent/v1/decisions/<request>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionView {
-    /// The card.
     pub asked: DecisionRequest,
     /// What was decided, if anything was.
     pub decided: Option<Decision>,

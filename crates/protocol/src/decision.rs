@@ -157,9 +157,7 @@ impl Choice {
 /// itself; the hub looks the card up and checks the message it stands on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ActionId {
-    /// The card.
     pub request: RequestId,
-    /// The choice on it.
     pub choice: Choice,
 }
 
@@ -189,7 +187,6 @@ impl FromStr for ActionId {
 /// A card that was posted and waits for a person; written when the post is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionRequest {
-    /// Its id.
     pub request: RequestId,
     /// What is being decided.
     pub kind: DecisionKind,
@@ -206,17 +203,14 @@ pub struct DecisionRequest {
 /// What a person decided about a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The card.
     pub request: RequestId,
     /// What was decided.
     pub kind: DecisionKind,
     /// The hash of what was shown.
     pub sha256: Sha256Hex,
-    /// Where.
     pub thread: ThreadId,
     /// What was chosen.
     pub choice: Choice,
-    /// By whom.
     pub person: UserId,
     /// What people call them; empty where nobody has looked.
     #[serde(default, skip_serializing_if = "String::is_empty")]

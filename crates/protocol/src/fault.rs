@@ -43,7 +43,6 @@ pub struct FaultPoint {
     pub process: Option<String>,
     /// As in `journal.before-append`.
     pub name: String,
-    /// At which passage.
     pub passage: u32,
     /// Panic instead of dying.
     pub panics: bool,

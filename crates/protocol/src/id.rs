@@ -224,9 +224,7 @@ impl ThreadId {
     }
 
     /// Reads a folder name back.
-    ///
-    /// # Errors
-    /// When the name is not `<channel>-<seconds>-<micros>`.
+    /// Fails when the name is not `<channel>-<seconds>-<micros>`.
     pub fn from_dir_name(name: &str) -> Result<Self, IdError> {
         let read = || {
             let (rest, micros) = name.rsplit_once('-')?;

@@ -35,7 +35,6 @@ pub struct PostTag {
 /// The pointer to a hand-over's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandOverTag {
-    /// What kind.
     pub kind: HandOverKind,
     /// Where the hub keeps the body.
     pub body: BodyRef,
@@ -46,7 +45,6 @@ pub struct HandOverTag {
 /// What makes a post a decision card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardTag {
-    /// Its id.
     pub request: RequestId,
     /// What is being decided.
     pub kind: DecisionKind,
@@ -60,7 +58,6 @@ pub struct CardTag {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("post metadata: `{field}` is missing or not understood")]
 pub struct TagError {
-    /// Which field.
     pub field: &'static str,
 }
 
@@ -109,9 +106,7 @@ impl PostTag {
     }
 
     /// Reads Slack's `metadata` object; `None` when it is not ours.
-    ///
-    /// # Errors
-    /// When it carries our event type and a field is missing or unreadable.
+    /// Fails when it carries our event type and a field is missing or unreadable.
     pub fn from_metadata(metadata: &Value) -> Result<Option<Self>, TagError> {
         if metadata.get("event_type").and_then(Value::as_str) != Some(POST_EVENT_TYPE) {
             return Ok(None);

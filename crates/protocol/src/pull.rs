@@ -12,9 +12,7 @@ use crate::{BranchName, CommitSha, PrNumber, ThreadId};
 pub struct PullNews {
     /// The thread it belongs to.
     pub thread: ThreadId,
-    /// Its number.
     pub number: PrNumber,
-    /// Its title.
     pub title: String,
     /// Its description, in Markdown.
     pub body: String,

@@ -33,12 +33,7 @@ pub enum Record {
         activation: u32,
     },
     /// It is over.
-    ActivationEnded {
-        /// Which one.
-        activation: u32,
-        /// How.
-        ending: Ending,
-    },
+    ActivationEnded { activation: u32, ending: Ending },
     /// The prompt and the tools from here on; written when they differ from the last.
     Prompt {
         /// The system prompt.
@@ -51,12 +46,10 @@ pub enum Record {
         /// The event it came with, so that a redelivery is recognised.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         event: Option<EventId>,
-        /// The message it was, when it was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ts: Option<MessageTs>,
         /// Who spoke.
         speaker: Speaker,
-        /// What.
         text: String,
         /// Pictures that came along.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -80,7 +73,6 @@ pub enum Record {
     Assistant {
         /// Which turn of the activation, from 1.
         turn: u32,
-        /// Its text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
         /// Its tool calls, with our ids.
@@ -97,9 +89,7 @@ pub enum Record {
     },
     /// A tool is about to run.
     ToolIntent {
-        /// Which call.
         call: CallId,
-        /// Which tool.
         tool: String,
         /// What to do if no result follows.
         crash: CrashClass,
@@ -112,19 +102,14 @@ pub enum Record {
     },
     /// A tool has run, or was refused.
     ToolResult {
-        /// Which call.
         call: CallId,
         /// What came out.
         outcome: ToolOutcome,
     },
     /// The activation sleeps.
-    Parked {
-        /// For whom or what.
-        waiting: Waiting,
-    },
+    Parked { waiting: Waiting },
     /// A card was posted.
     DecisionAsked {
-        /// The card.
         request: RequestId,
         /// The hash of what would happen.
         sha256: Sha256Hex,
@@ -137,18 +122,13 @@ pub enum Record {
     },
     /// A decision was taken up. A command's approval is used up by this line.
     DecisionUsed {
-        /// The card.
         request: RequestId,
         /// What the person chose.
         choice: Choice,
-        /// Who.
         person: UserId,
     },
     /// A stop came before what was decided on this card could begin.
-    Withdrawn {
-        /// The card.
-        request: RequestId,
-    },
+    Withdrawn { request: RequestId },
     /// The forge refused a merge that a person ordered.
     MergeRefused {
         /// The card on which it was ordered.
@@ -167,24 +147,18 @@ pub enum Record {
     },
     /// Somebody looked at a pull request of this thread on its forge.
     PullSeen {
-        /// What was seen.
         seen: Box<PullSeen>,
         /// What was new; told in the thread from here on.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         news: Vec<PullEvent>,
     },
     /// The first so many of the news that were not told yet are told.
-    PullTold {
-        /// How many.
-        news: u32,
-    },
+    PullTold { news: u32 },
     /// A choice that no other line stands for, for the decision log.
     Chose {
         /// About what: `stuck`, `answer`, `plan deviation`.
         about: String,
-        /// What.
         what: String,
-        /// Why.
         why: String,
     },
     /// The thread waits for its turn and was told so.
@@ -212,7 +186,6 @@ pub enum Record {
     Settled {
         /// The reservation.
         reserve: ReserveId,
-        /// What it cost.
         cost: Usd,
         /// What the provider counted.
         usage: TokenUsage,
@@ -221,7 +194,6 @@ pub enum Record {
     },
     /// A message was posted.
     Posted {
-        /// Its key.
         idem: Idem,
         /// Its first part.
         ts: MessageTs,
@@ -240,9 +212,7 @@ pub enum Record {
     },
     /// Another model answers from here on.
     Model {
-        /// Which.
         model: String,
-        /// Why.
         reason: String,
         /// Whether a person asked for it: then it stays for this thread.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -256,10 +226,7 @@ pub enum Record {
         by: String,
     },
     /// A remark of the runtime to the model.
-    Note {
-        /// Its text.
-        text: String,
-    },
+    Note { text: String },
 }
 
 /// Who said something to a role.
@@ -268,16 +235,12 @@ pub enum Record {
 pub enum Speaker {
     /// A person of the workspace.
     Person {
-        /// Their id.
         user: UserId,
         /// The name people see.
         name: String,
     },
     /// Another role.
-    Agent {
-        /// Which.
-        role: Role,
-    },
+    Agent { role: Role },
     /// The runtime itself.
     Runtime,
     /// Text from outside (web, issue, MCP): data, never instruction.
@@ -330,10 +293,7 @@ pub enum Waiting {
     /// A person's word. No deadline.
     Person,
     /// A decision card. No deadline.
-    Decision {
-        /// Which.
-        request: RequestId,
-    },
+    Decision { request: RequestId },
     /// A worktree that another activation holds.
     Worktree,
 }

@@ -11,10 +11,7 @@ use crate::{CallId, TokenUsage, Usd};
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum ModelMessage {
     /// The prompt. First, and only once.
-    System {
-        /// Its text.
-        text: String,
-    },
+    System { text: String },
     /// Whatever is said to the model: people, other roles, the runtime.
     User {
         /// Its text, speakers labelled.
@@ -25,10 +22,8 @@ pub enum ModelMessage {
     },
     /// What the model answered.
     Assistant {
-        /// Text, when there was any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// Tool calls, when there were any.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
         /// The provider's reasoning blocks, returned unchanged to the same model.
@@ -37,7 +32,6 @@ pub enum ModelMessage {
     },
     /// The result of one tool call.
     Tool {
-        /// Which call.
         call: CallId,
         /// What came out.
         text: String,

@@ -48,18 +48,11 @@ const LOOKS_PER_SIGN: u32 = 25;
 pub enum ManualModelError {
     /// The folder cannot be used.
     #[error("mailbox folder {path}")]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Folder { path: PathBuf, source: io::Error },
     /// The port cannot be used.
     #[error("mailbox cannot listen on {address}")]
     Listen {
-        /// Where.
         address: SocketAddr,
-        /// Why.
         source: io::Error,
     },
 }
@@ -69,9 +62,7 @@ pub enum ManualModelError {
 pub struct ManualModel(Serving);
 
 /// Opens a mailbox in `dir`, serving on `listen`.
-///
-/// # Errors
-/// [`ManualModelError`] naming the folder or the address.
+/// Errors: [`ManualModelError`] naming the folder or the address.
 pub async fn manual_model(
     dir: &Path,
     listen: SocketAddr,

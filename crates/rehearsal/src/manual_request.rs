@@ -26,9 +26,7 @@ struct Written {
 const KEYS: [&str; 3] = ["say:", "call:", "empty:"];
 
 /// Reads an answer file. Plain text is an answer in text.
-///
-/// # Errors
-/// What is wrong, for the person who wrote it.
+/// Errors: what is wrong, for the person who wrote it.
 pub(crate) fn read_answer(role: Role, text: &str) -> Result<Played, String> {
     let looks_like_yaml = text
         .lines()

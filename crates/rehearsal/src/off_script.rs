@@ -10,7 +10,6 @@ pub struct OffScript {
     pub role: Role,
     /// The story.
     pub title: String,
-    /// What came.
     pub came: String,
     /// What each remaining step waits for.
     pub expected: Vec<String>,

@@ -38,9 +38,7 @@ pub struct Played {
 /// A tool call with its values filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlayedCall {
-    /// The tool.
     pub tool: String,
-    /// Its arguments.
     pub arguments: Value,
 }
 
@@ -62,9 +60,7 @@ const SEND: &str = "SendMessage";
 impl Scenario {
     /// The answer of `role` to a request. `spent` says whether the fault of a
     /// step was already played often enough at this place.
-    ///
-    /// # Errors
-    /// [`OffScript`] with what came and what was expected.
+    /// Errors: [`OffScript`] with what came and what was expected.
     pub fn play(
         &self,
         role: Role,

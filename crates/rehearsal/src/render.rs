@@ -35,9 +35,7 @@ impl Catch {
 }
 
 /// Replaces `${name}`; `$${` stands for itself.
-///
-/// # Errors
-/// The name that has no value.
+/// Errors: the name that has no value.
 pub(crate) fn fill(text: &str, values: &Values) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

@@ -51,11 +51,9 @@ pub(crate) struct ReadyWhen {
 
 impl Scenario {
     /// Reads and checks a scenario.
-    ///
-    /// # Errors
-    /// [`ScenarioError`] with the line, for what is no YAML, has an unknown or
-    /// missing field, an expression that does not compile, a `${name}` that
-    /// nothing captures, or a step that answers nothing.
+    /// Errors: [`ScenarioError`] with the line, for what is no YAML, has an unknown or missing
+    /// field, an expression that does not compile, a `${name}` that nothing captures, or a step
+    /// that answers nothing.
     pub fn parse(yaml: &str) -> Result<Self, ScenarioError> {
         let script: Script = serde_saphyr::from_str(yaml).map_err(|error| ScenarioError {
             line: error.location().map_or(0, |place| place.line()),

@@ -113,9 +113,7 @@ struct Stage {
 impl Rehearsal {
     /// Starts to play `scenario`. In strict mode a request that is off the
     /// script is refused with what came and what was expected.
-    ///
-    /// # Errors
-    /// When it cannot listen there.
+    /// Fails when it cannot listen there.
     pub async fn start(
         listen: SocketAddr,
         scenario: Scenario,
@@ -127,9 +125,7 @@ impl Rehearsal {
 
     /// Plays several stories side by side: each conversation belongs to the one
     /// whose words its first message holds. With a single story, all belong to it.
-    ///
-    /// # Errors
-    /// When the address cannot be used.
+    /// Fails when the address cannot be used.
     pub async fn start_all(
         listen: SocketAddr,
         scenarios: Vec<Scenario>,

@@ -34,9 +34,7 @@ pub struct Held {
 
 impl Control {
     /// Speaks to the hub at `base` with an agent's bot token.
-    ///
-    /// # Errors
-    /// When `base` has no host.
+    /// Fails when `base` has no host.
     pub fn new(base: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
         Ok(Self {
             caller: Caller::new(&Workspace::new(base.clone()), token, epoch)?,
@@ -83,9 +81,7 @@ impl Control {
     }
 
     /// Sets money aside for a model call.
-    ///
-    /// # Errors
-    /// A refusal of the call itself or no answer; an empty budget is an answer.
+    /// Errors: a refusal of the call itself or no answer; an empty budget is an answer.
     pub async fn reserve(&self, reservation: &Reservation) -> Result<ReserveAnswer, SlackError> {
         self.post("reserve", reservation).await
     }
@@ -182,9 +178,7 @@ impl Control {
 
     /// What was asked on a card, and what was decided. The hub's word is the
     /// only one that counts.
-    ///
-    /// # Errors
-    /// `unknown_request`, or no answer.
+    /// Errors: `unknown_request`, or no answer.
     pub async fn decision(&self, request: &RequestId) -> Result<DecisionView, SlackError> {
         self.get(&format!("agent/v1/decisions/{request}")).await
     }
@@ -203,9 +197,7 @@ impl Control {
     }
 
     /// Fetches a body; what does not have the hash it is named by is refused.
-    ///
-    /// # Errors
-    /// `unknown_body`, a body that does not match its name, or no answer.
+    /// Errors: `unknown_body`, a body that does not match its name, or no answer.
     pub async fn get_body(&self, body: &BodyRef) -> Result<Vec<u8>, SlackError> {
         let path = format!("agent/v1/bodies/{}", body.as_str());
         let url = self.caller.url(&path)?;

@@ -22,9 +22,7 @@ pub struct Answered {
 
 impl Web {
     /// Calls a method once.
-    ///
-    /// # Errors
-    /// As [`Web::call`], and [`SlackError::RateLimited`]; see
+    /// Errors: as [`Web::call`], and [`SlackError::RateLimited`]; see
     /// [`SlackError::is_unclear`] about what may have happened all the same.
     pub async fn attempt(&self, method: &str, args: Value) -> Result<Answered, SlackError> {
         let url = self.caller.url(&format!("api/{method}"))?;
@@ -59,9 +57,7 @@ impl Web {
 
     /// Fetches a file of the workspace, at most `limit` bytes; gives its content
     /// type too. The token goes to the workspace's own hosts only.
-    ///
-    /// # Errors
-    /// When it cannot be had; a page that asks to sign in counts as that.
+    /// Fails when it cannot be had; a page that asks to sign in counts as that.
     pub async fn fetch(&self, url: &str, limit: usize) -> Result<(String, Vec<u8>), SlackError> {
         const METHOD: &str = "file download";
         let odd = |detail: &str| SlackError::answer(METHOD, detail);
@@ -98,9 +94,7 @@ impl Web {
     }
 
     /// Puts bytes at an address that carries its own secret.
-    ///
-    /// # Errors
-    /// When they were not taken.
+    /// Fails when they were not taken.
     pub async fn put_bytes(&self, url: &str, bytes: Vec<u8>) -> Result<(), SlackError> {
         let url = Url::parse(url).map_err(|_| SlackError::Address {
             base: "the upload address".to_owned(),
@@ -116,9 +110,7 @@ impl Web {
     }
 
     /// Posts JSON to an address that carries its own secret (`response_url`).
-    ///
-    /// # Errors
-    /// When it was not taken.
+    /// Fails when it was not taken.
     pub async fn respond(&self, url: &str, body: &Value) -> Result<(), SlackError> {
         let url = Url::parse(url).map_err(|_| SlackError::Address {
             base: "the response address".to_owned(),

@@ -92,9 +92,7 @@ impl Socket {
     /// Connects to the workspace at `base` and returns after its first `hello`,
     /// however long that takes. From then on it reconnects by itself until
     /// `cancel`, or until there is no use in trying.
-    ///
-    /// # Errors
-    /// [`SlackError::Ended`] when the token is refused or `cancel` comes first;
+    /// Errors: [`SlackError::Ended`] when the token is refused or `cancel` comes first;
     /// [`SlackError::Address`] when `base` cannot be used.
     pub fn open<'a>(
         base: &'a Url,
@@ -115,9 +113,7 @@ impl Socket {
     }
 
     /// As [`Socket::open`], and returns at once: [`Socket::hearing`] says how it goes.
-    ///
-    /// # Errors
-    /// When the address or the file of certificates cannot be used.
+    /// Fails when the address or the file of certificates cannot be used.
     pub fn start(
         workspace: &Workspace,
         app_token: Secret,
@@ -169,9 +165,7 @@ impl Socket {
     }
 
     /// Acknowledges an envelope. Call it once what it says is on disk.
-    ///
-    /// # Errors
-    /// When the socket has ended; the envelope will be delivered again.
+    /// Fails when the socket has ended; the envelope will be delivered again.
     pub async fn ack(&self, id: &EnvelopeId) -> Result<(), SlackError> {
         self.acks
             .send(id.clone())

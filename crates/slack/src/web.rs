@@ -26,7 +26,6 @@ pub struct Web {
 /// A message to post.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Post {
-    /// Where.
     pub channel: ChannelId,
     /// In which thread; none starts one.
     pub thread: Option<MessageTs>,
@@ -45,7 +44,6 @@ pub struct Post {
 /// Where a post went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posted {
-    /// The channel.
     pub channel: ChannelId,
     /// The first part, when it was split.
     pub ts: MessageTs,
@@ -54,9 +52,7 @@ pub struct Posted {
 impl Web {
     /// A client of the workspace at `base` (`https://slack.com/`, or the hub's
     /// own address), speaking with the given bot token.
-    ///
-    /// # Errors
-    /// When `base` has no host.
+    /// Fails when `base` has no host.
     pub fn new(base: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
         let caller = Caller::new(&Workspace::new(base.clone()), token, epoch)?;
         let names = Arc::default();
@@ -64,9 +60,7 @@ impl Web {
     }
 
     /// A client of a workspace that knows no epochs, as Slack.
-    ///
-    /// # Errors
-    /// When the address or the file of certificates cannot be used.
+    /// Fails when the address or the file of certificates cannot be used.
     pub fn at(workspace: &Workspace, token: Secret) -> Result<Self, SlackError> {
         let caller = Caller::new(workspace, token, SharedEpoch::default())?;
         let names = Arc::default();
@@ -83,9 +77,7 @@ impl Web {
 
     /// Calls a method. Arguments are sent as a form, nested values as JSON:
     /// the one shape that every method of Slack understands.
-    ///
-    /// # Errors
-    /// `ok: false`, no answer, or an answer that is not JSON.
+    /// Errors: `ok: false`, no answer, or an answer that is not JSON.
     pub fn call<'a>(
         &'a self,
         method: &'a str,
@@ -117,9 +109,7 @@ impl Web {
 
     /// The bytes of a file of the workspace. The hub has them, also those of files that
     /// people shared in Slack.
-    ///
-    /// # Errors
-    /// When there is no such file, it is not for this token, or nobody answers.
+    /// Fails when there is no such file, it is not for this token, or nobody answers.
     pub async fn file(&self, id: &str) -> Result<Vec<u8>, SlackError> {
         let method = format!("files/{id}");
         let url = self.caller.url(&method)?;

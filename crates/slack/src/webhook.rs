@@ -32,9 +32,7 @@ pub enum Called {
 
 impl Webhook {
     /// A webhook at this address; `ca_file` has certificates to trust besides the usual ones.
-    ///
-    /// # Errors
-    /// When it is no address, or the certificates cannot be read.
+    /// Fails when it is no address, or the certificates cannot be read.
     pub fn new(address: Secret, ca_file: Option<PathBuf>) -> Result<Self, SlackError> {
         let wrong = || SlackError::Address {
             base: "the address of the webhook".to_owned(),

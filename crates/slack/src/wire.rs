@@ -140,10 +140,8 @@ impl Message {
 pub struct Reaction {
     /// The emoji's name without colons.
     pub name: String,
-    /// Who.
     #[serde(default)]
     pub users: Vec<UserId>,
-    /// How many.
     #[serde(default)]
     pub count: u64,
 }
@@ -175,14 +173,11 @@ pub struct File {
 pub enum Event {
     /// A message was posted (any subtype that is not an edit or deletion).
     Message {
-        /// Where.
         channel: ChannelId,
-        /// The message.
         message: Box<Message>,
     },
     /// A message changed. Also fires on unfurls, replies and our own updates.
     Changed {
-        /// Where.
         channel: ChannelId,
         /// As it is now.
         message: Box<Message>,
@@ -191,9 +186,7 @@ pub enum Event {
     },
     /// A message was deleted.
     Deleted {
-        /// Where.
         channel: ChannelId,
-        /// Which.
         ts: MessageTs,
         /// As it was.
         previous: Option<Box<Message>>,
@@ -209,13 +202,10 @@ pub enum Event {
 pub struct ReactionEvent {
     /// True when added, false when removed.
     pub added: bool,
-    /// Who.
     pub user: UserId,
     /// The emoji's name without colons and skin tone.
     pub name: String,
-    /// Where.
     pub channel: ChannelId,
-    /// On which message.
     pub ts: MessageTs,
 }
 
@@ -276,11 +266,8 @@ fn reaction(event: &Value, added: bool) -> Option<ReactionEvent> {
 pub struct BlockAction {
     /// Who clicked.
     pub user: UserId,
-    /// Where.
     pub channel: ChannelId,
-    /// On which message.
     pub message: MessageTs,
-    /// In which thread.
     pub thread: ThreadId,
     /// Which element.
     pub action_id: String,

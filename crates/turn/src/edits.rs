@@ -16,9 +16,7 @@ use crate::{
 pub struct Edited {
     /// The change itself: a redelivery is recognised by it.
     pub event: EventId,
-    /// The message.
     pub ts: MessageTs,
-    /// Who.
     pub speaker: Speaker,
     /// What it says now; nothing when it was deleted.
     pub text: Option<String>,

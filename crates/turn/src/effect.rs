@@ -58,7 +58,6 @@ pub enum Effect {
     },
     /// Post the Cap card (Raise, Stop), write `DecisionAsked`; answer with `Asked`.
     AskForMoney {
-        /// The card.
         request: RequestId,
         /// Which budget is too small.
         refusal: BudgetRefusal,
@@ -68,12 +67,7 @@ pub enum Effect {
     /// Show text beside tool calls on the status line. It is not a post.
     Progress(String),
     /// Put a mark on a message; a mark that is there already is no error.
-    React {
-        /// The message.
-        ts: MessageTs,
-        /// Which mark.
-        mark: Mark,
-    },
+    React { ts: MessageTs, mark: Mark },
     /// Tell the hub what this role does.
     Activity {
         /// Working, parked, idle.
@@ -82,12 +76,7 @@ pub enum Effect {
         step: Option<String>,
     },
     /// A choice of the machine, for whoever watches; the log has it too.
-    Chose {
-        /// What.
-        what: String,
-        /// Why.
-        why: String,
-    },
+    Chose { what: String, why: String },
     /// Sleep: nothing runs until a message, a decision, a free worktree, or
     /// (for `Waiting::Reply`) `Event::Deadline`.
     Park(Waiting),
@@ -159,7 +148,6 @@ impl Settle {
 pub struct ModelCall {
     /// Which turn of the activation, from 1.
     pub turn: u32,
-    /// The model.
     pub model: String,
     /// The reservation that pays for it.
     pub reserve: ReserveId,
@@ -170,7 +158,6 @@ pub struct ModelCall {
 /// A call that a crash caught between its intent and its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interrupted {
-    /// The call.
     pub call: ToolCall,
     /// What its tool said a crash means.
     pub crash: CrashClass,
@@ -191,7 +178,6 @@ impl Interrupted {
 pub struct Outgoing {
     /// The same key is one message.
     pub idem: Idem,
-    /// Its text.
     pub text: String,
     /// What it is, for buttons and looks.
     pub kind: PostKind,
@@ -217,13 +203,11 @@ pub enum PostKind {
 /// A decision to carry out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    /// The card.
     pub request: RequestId,
     /// What was decided about.
     pub kind: DecisionKind,
     /// What was chosen.
     pub choice: Choice,
-    /// By whom.
     pub person: UserId,
 }
 

@@ -55,7 +55,6 @@ pub enum Event {
     },
     /// A tool has run, was refused, or was recovered.
     ToolDone {
-        /// Which call.
         call: CallId,
         /// What came out.
         outcome: ToolOutcome,
@@ -64,21 +63,16 @@ pub enum Event {
     },
     /// The message is in the thread. Answers `Post`, `HandOverByDefault` and `Escalate`.
     Posted {
-        /// Its key.
         idem: Idem,
         /// Its first part.
         ts: MessageTs,
     },
     /// The card of [`Effect::AskForMoney`](crate::Effect::AskForMoney) is in the thread.
-    Asked {
-        /// Which card.
-        request: RequestId,
-    },
+    Asked { request: RequestId },
     /// The answer to [`Effect::CarryOut`](crate::Effect::CarryOut). `then` says
     /// whether the activation is over (`End`), sleeps on (`Park`: another card
     /// is open), or the model is told the text (`GoOn`: it did not work).
     CarriedOut {
-        /// Which card.
         request: RequestId,
         /// What came of it.
         outcome: ToolOutcome,
@@ -111,7 +105,6 @@ pub struct Heard {
     pub ts: Option<MessageTs>,
     /// Who spoke.
     pub speaker: Speaker,
-    /// What.
     pub text: String,
     /// Pictures that came along.
     pub images: Vec<Image>,
@@ -129,7 +122,6 @@ pub enum Budget {
         max_tokens: u32,
         /// Spent and reserved in this thread, this one included.
         thread_total: Usd,
-        /// The cap of the thread.
         thread_cap: Usd,
     },
     /// Not enough left, even for a short answer.

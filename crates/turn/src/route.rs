@@ -68,7 +68,6 @@ pub enum Command {
     Restart,
     /// `!pm claude`: another model for a role in this thread.
     Model {
-        /// Which role.
         role: Role,
         /// As typed.
         name: String,

@@ -63,7 +63,6 @@ pub struct ThreadFold {
     pub moving: Moving,
     /// Where there was friction, in order.
     pub friction: Vec<Friction>,
-    /// What was chosen, and why.
     pub chosen: Choices,
 }
 
@@ -79,11 +78,8 @@ pub struct Moving {
 /// The first words of a person in this thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The message.
     pub ts: Option<MessageTs>,
-    /// Who.
     pub person: UserId,
-    /// Their name.
     pub name: String,
     /// What they wrote.
     pub words: String,

@@ -27,27 +27,18 @@ pub enum AgreeError {
     Problem(Problem),
     /// The machine config cannot be changed.
     #[error("{file}: {error}", file = file.display())]
-    Edit {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        error: EditError,
-    },
+    Edit { file: PathBuf, error: EditError },
     /// The machine config cannot be written.
     #[error("cannot write {file}", file = file.display())]
     Write {
-        /// The file.
         file: PathBuf,
-        /// Why.
         #[source]
         error: io::Error,
     },
 }
 
 /// Remembers that a person agreed to these asks of the repo at `root`.
-///
-/// # Errors
-/// When the machine config is not usable or cannot be written; then none is remembered.
+/// Fails when the machine config is not usable or cannot be written; then none is remembered.
 pub fn agree(home: &Path, root: &Path, asks: &[Ask]) -> Result<(), AgreeError> {
     let file = home.join("config.json");
     let text = read::private(&file).map_err(AgreeError::Problem)?;
@@ -65,9 +56,7 @@ pub fn agree(home: &Path, root: &Path, asks: &[Ask]) -> Result<(), AgreeError> {
 }
 
 /// Replaces a file that only its owner may read, whole or not at all.
-///
-/// # Errors
-/// When it cannot be written; the old file is then as it was.
+/// Fails when it cannot be written; the old file is then as it was.
 pub fn write_private(file: &Path, text: &str) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new()

@@ -29,9 +29,7 @@ pub enum Change {
 }
 
 /// Changes the key at the end of `path`; objects on the way are made when missing.
-///
-/// # Errors
-/// When the text is no JSON, or the way is blocked by another kind of value.
+/// Fails when the text is no JSON, or the way is blocked by another kind of value.
 pub fn edit(text: &str, path: &[&str], change: &Change) -> Result<String, EditError> {
     let root = CstRootNode::parse(text, &options())
         .map_err(|error| EditError::NotJson(error.line_display()))?;

@@ -19,9 +19,7 @@ use crate::{ModelClient, ModelError, ModelInfo};
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the model list {path}")]
 pub struct CatalogWriteError {
-    /// Where.
     pub path: PathBuf,
-    /// Why.
     pub source: io::Error,
 }
 
@@ -30,9 +28,7 @@ pub struct CatalogWriteError {
 pub struct Catalog {
     /// The endpoint's base address: a list never serves another endpoint.
     pub endpoint: String,
-    /// When it was fetched.
     pub fetched: Timestamp,
-    /// What it had.
     pub models: Vec<ModelInfo>,
 }
 
@@ -51,9 +47,7 @@ impl Catalog {
     }
 
     /// Keeps the list: whole or not at all.
-    ///
-    /// # Errors
-    /// [`CatalogWriteError`] naming the file.
+    /// Errors: [`CatalogWriteError`] naming the file.
     pub fn save(&self, path: &Path) -> Result<(), CatalogWriteError> {
         let write = || -> io::Result<()> {
             let folder = path.parent().unwrap_or(Path::new("."));
@@ -85,9 +79,7 @@ impl ModelClient {
     /// The models of the endpoint, from `path` when that copy is not older than
     /// `age`, else from the endpoint, and then kept. When the endpoint cannot be
     /// reached an old copy is better than none.
-    ///
-    /// # Errors
-    /// As [`ModelClient::models`], when there is no copy either.
+    /// Errors: as [`ModelClient::models`], when there is no copy either.
     pub async fn models_kept(
         &self,
         path: &Path,

@@ -53,9 +53,7 @@ fn user(text: String) -> ModelMessage {
 
 impl ModelClient {
     /// Asks for one tool call. `seed` makes the word that the call must carry.
-    ///
-    /// # Errors
-    /// As [`ModelClient::complete`].
+    /// Errors: as [`ModelClient::complete`].
     pub async fn probe_tools(
         &self,
         model: &str,
@@ -89,9 +87,7 @@ impl ModelClient {
     /// Hides a word at the beginning of a prompt of about `tokens` tokens and
     /// asks for it at the end. Costs that many tokens: ask for windows that
     /// matter, not for all of them.
-    ///
-    /// # Errors
-    /// As [`ModelClient::complete`], except that a refusal for length is an answer.
+    /// Errors: as [`ModelClient::complete`], except that a refusal for length is an answer.
     pub async fn probe_window(
         &self,
         model: &str,

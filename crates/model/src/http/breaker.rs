@@ -56,9 +56,7 @@ impl Breaker {
 
     /// Asks to pass. Who gets `Ok` must report with [`Breaker::succeeded`],
     /// [`Breaker::failed`] or [`Breaker::abandoned`].
-    ///
-    /// # Errors
-    /// The time to wait, when it is open or a probe is out.
+    /// Errors: the time to wait, when it is open or a probe is out.
     pub fn admit(&mut self, now: Instant) -> Result<(), Duration> {
         match self.state {
             BreakerState::Closed => Ok(()),

@@ -59,7 +59,6 @@ pub struct Endpoint {
     pub plain_http: bool,
     /// What a person changes for another address, as in `--model-url`; for messages.
     pub address_from: String,
-    /// The same for the key.
     pub key_from: String,
 }
 
@@ -128,9 +127,7 @@ impl Endpoint {
     }
 
     /// Refuses an address that is not HTTP, and a key that would travel in the clear.
-    ///
-    /// # Errors
-    /// [`ModelError::Setup`] naming the endpoint.
+    /// Errors: [`ModelError::Setup`] naming the endpoint.
     pub fn check(&self) -> Result<(), ModelError> {
         let problem = match self.base_url.scheme() {
             "https" => return Ok(()),

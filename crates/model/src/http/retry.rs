@@ -148,9 +148,7 @@ impl Tally {
 
 /// Runs attempts until one succeeds or the rules end it; with the result comes
 /// what the failed attempts before it cost.
-///
-/// # Errors
-/// The last failure, or [`ModelError::Cancelled`] as soon as `cancel` fires.
+/// Errors: the last failure, or [`ModelError::Cancelled`] as soon as `cancel` fires.
 pub async fn run<T, A, F>(
     policy: &RetryPolicy,
     cancel: &CancellationToken,

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 /// An answer as it came, joined but not judged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawReply {
-    /// All text.
     pub text: String,
     /// A refusal in the provider's words.
     pub refusal: String,
@@ -54,9 +53,7 @@ pub struct Gather {
 
 impl Gather {
     /// Takes the data of one event; returns the text it added.
-    ///
-    /// # Errors
-    /// When the data is not JSON.
+    /// Fails when the data is not JSON.
     pub fn event(&mut self, data: &str) -> Result<String, serde_json::Error> {
         let data = data.trim();
         if data.is_empty() {

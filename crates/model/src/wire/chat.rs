@@ -39,9 +39,7 @@ pub struct Chat {
 
 impl Chat {
     /// Reads a request body.
-    ///
-    /// # Errors
-    /// [`ChatError`] naming the field or message.
+    /// Errors: [`ChatError`] naming the field or message.
     pub fn read(body: &Value) -> Result<Self, ChatError> {
         let model = body["model"].as_str().ok_or(ChatError::Field("model"))?;
         let messages = body["messages"].as_array();

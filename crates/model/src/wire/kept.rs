@@ -35,9 +35,7 @@ pub struct Kept {
 /// Where a stretch ends.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stretch {
-    /// In messages.
     messages: usize,
-    /// In lines.
     lines: usize,
 }
 

@@ -37,7 +37,6 @@ pub enum Line<'a> {
     },
     /// The result of one call.
     Tool {
-        /// Which.
         call: &'a CallId,
         /// What came out.
         text: Cow<'a, str>,

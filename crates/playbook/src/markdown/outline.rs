@@ -12,7 +12,6 @@ use std::ops::Range;
 pub(crate) struct Line<'a> {
     /// Counted from 1.
     pub number: usize,
-    /// Where it starts.
     pub start: usize,
     /// Its text with its line end.
     pub raw: &'a str,

@@ -27,11 +27,9 @@ pub struct Evidence<'a> {
 /// A learning that should go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pruning {
-    /// Its title.
     pub title: String,
     /// Why, for the person who decides.
     pub reason: String,
-    /// Where to.
     pub fate: Fate,
 }
 
@@ -93,9 +91,7 @@ impl Memory {
     }
 
     /// The file without what a person agreed to let go.
-    ///
-    /// # Errors
-    /// When one of them is not there, or the file is tangled; then nothing changes.
+    /// Fails when one of them is not there, or the file is tangled; then nothing changes.
     pub fn prune(&self, agreed: &[Pruning]) -> Result<Self, MemoryError> {
         let mut pruned = self.clone();
         for one in agreed {

@@ -23,9 +23,7 @@ pub struct TookNoPart(pub Role);
 
 impl Topic {
     /// The file below `.codebutler/` that keeps such learnings.
-    ///
-    /// # Errors
-    /// When it is for a role that is not among `took_part`.
+    /// Fails when it is for a role that is not among `took_part`.
     pub fn file(self, took_part: &[Role]) -> Result<&'static str, TookNoPart> {
         let role = match self {
             Topic::Shared => return Ok("global.md"),

@@ -15,9 +15,7 @@ use crate::{
 
 impl Roadmap {
     /// The roadmap after all of these changes.
-    ///
-    /// # Errors
-    /// Everything that is wrong with them, a line each: items that do not exist, and
+    /// Errors: everything that is wrong with them, a line each: items that do not exist, and
     /// what the whole would leave broken that was not broken before.
     pub fn apply(&self, changes: &[RoadmapChange]) -> Result<Self, Vec<String>> {
         let mut wrong = Vec::new();

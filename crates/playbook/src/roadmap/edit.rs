@@ -26,9 +26,7 @@ pub enum RoadmapError {
 
 impl Roadmap {
     /// The roadmap with an item's status changed.
-    ///
-    /// # Errors
-    /// When there is no such item.
+    /// Fails when there is no such item.
     pub fn set_status(&self, number: u32, status: &Status) -> Result<Self, RoadmapError> {
         let item = self.item(number).ok_or(RoadmapError::Unknown(number))?;
         let value = one_line(&status.to_string());
@@ -39,9 +37,7 @@ impl Roadmap {
     }
 
     /// The roadmap with an item's branch named.
-    ///
-    /// # Errors
-    /// When there is no such item.
+    /// Fails when there is no such item.
     pub fn set_branch(&self, number: u32, branch: &str) -> Result<Self, RoadmapError> {
         let item = self.item(number).ok_or(RoadmapError::Unknown(number))?;
         let value = item.branch_value.clone();
@@ -49,9 +45,7 @@ impl Roadmap {
     }
 
     /// The roadmap with the issue of an item named.
-    ///
-    /// # Errors
-    /// When there is no such item.
+    /// Fails when there is no such item.
     pub fn set_issue(&self, number: u32, issue: u64) -> Result<Self, RoadmapError> {
         let item = self.item(number).ok_or(RoadmapError::Unknown(number))?;
         let value = item.issue_value.clone();
@@ -60,9 +54,7 @@ impl Roadmap {
 
     /// The roadmap with an item done: when, and on which branch. One that is done
     /// already stays as it is.
-    ///
-    /// # Errors
-    /// When there is no such item, or the text would not read back so.
+    /// Fails when there is no such item, or the text would not read back so.
     pub fn finish(&self, number: u32, branch: &str, date: &str) -> Result<Self, RoadmapError> {
         let item = self.item(number).ok_or(RoadmapError::Unknown(number))?;
         if item.status == Status::Done {
@@ -77,9 +69,7 @@ impl Roadmap {
     }
 
     /// The roadmap with one more item after the others, and its number.
-    ///
-    /// # Errors
-    /// When the text has no place for it, as inside an open code fence.
+    /// Fails when the text has no place for it, as inside an open code fence.
     pub fn add(
         &self,
         title: &str,

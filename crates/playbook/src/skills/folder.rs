@@ -40,9 +40,7 @@ enum Plain {
 
 /// Reads the `SKILL.md` of a folder. `file` is its path; the folder's name has
 /// to be the skill's.
-///
-/// # Errors
-/// Everything that is wrong with it, in the order of lines.
+/// Errors: everything that is wrong with it, in the order of lines.
 pub(crate) fn parse_skill_folder(file: &str, text: &str) -> Result<Skill, Vec<Problem>> {
     let problem = |line: usize, what: String| Problem::new(file, line, what);
     let Some((head, body)) = front_matter(text) else {

@@ -24,7 +24,6 @@ pub struct Skill {
     pub description: String,
     /// What starts it.
     pub triggers: Vec<Trigger>,
-    /// Who does it.
     pub agent: Role,
     /// Whether its file declares, with `## Changes` and the word `code`, that it
     /// changes code. Only such a skill may stand in for an approved plan.
@@ -37,9 +36,7 @@ pub struct Skill {
 
 impl Skill {
     /// What the agent is told, with values in place of variables.
-    ///
-    /// # Errors
-    /// Names the variables that have neither value nor default.
+    /// Errors: names the variables that have neither value nor default.
     pub fn resolve(&self, captures: &Captures) -> Result<String, MissingValues> {
         self.prompt.fill(captures)
     }
@@ -62,9 +59,7 @@ pub(crate) struct Draft {
 
 /// Reads one skill file. `file` names it in problems; its last part without
 /// `.md` has to be the skill's name.
-///
-/// # Errors
-/// Everything that is wrong with it, in the order of lines.
+/// Errors: everything that is wrong with it, in the order of lines.
 pub fn parse_skill(file: &str, text: &str) -> Result<Skill, Vec<Problem>> {
     let draft = draft(file, text);
     draft.skill.ok_or(draft.problems)

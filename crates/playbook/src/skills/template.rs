@@ -17,7 +17,6 @@ pub struct Template {
 /// One use of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
     pub name: String,
     /// What stands there when nothing was captured.
     pub default: Option<String>,
@@ -87,9 +86,7 @@ impl Template {
 
     /// The text with values in place of variables. A default that is given at
     /// one use of a variable holds for its other uses too.
-    ///
-    /// # Errors
-    /// Names every variable that has neither value nor default.
+    /// Errors: names every variable that has neither value nor default.
     pub fn fill(&self, values: &Captures) -> Result<String, MissingValues> {
         let mut out = String::with_capacity(self.text.len());
         let mut missing: Vec<String> = Vec::new();

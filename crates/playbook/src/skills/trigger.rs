@@ -56,9 +56,7 @@ pub(crate) struct Match {
 
 impl Trigger {
     /// Reads one phrase.
-    ///
-    /// # Errors
-    /// Says what is wrong with it, for a person.
+    /// Errors: says what is wrong with it, for a person.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         for word in text.split_whitespace() {

@@ -122,9 +122,7 @@ impl Redactor {
     /// A redactor that knows these secrets literally and these patterns besides.
     /// Known values shorter than six characters are left to the rules: taking
     /// them out literally would tear ordinary words apart.
-    ///
-    /// # Errors
-    /// When a pattern cannot be used.
+    /// Fails when a pattern cannot be used.
     pub fn new(known: &[Secret], custom: &[CustomPattern]) -> Result<Self, PatternError> {
         Ok(Self {
             anchors: Anchors::new(known),
@@ -183,13 +181,11 @@ impl Redactor {
             let mut inner = Spans::default();
             self.anchors.search(view.text(), &mut inner);
             for span in inner.iter() {
-                let (mut start, mut end) = view.original(span.start, span.end);
-                while !text.is_char_boundary(start) {
-                    start -= 1;
-                }
-                while !text.is_char_boundary(end) {
-                    end += 1;
-                }
+                let (start, end) = view.original(span.start, span.end);
+                let (start, end) = (
+                    text.floor_char_boundary(start),
+                    text.ceil_char_boundary(end),
+                );
                 spans.add(start, end, span.kind.clone());
             }
         });
@@ -212,9 +208,8 @@ impl Redactor {
 
 fn compile(pattern: &CustomPattern) -> Result<(String, Regex), PatternError> {
     let name = &pattern.name;
-    let plain = name
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let plain = name.bytes().all(fits);
     if name.is_empty() || name.len() > 40 || !plain {
         return Err(PatternError::Name(name.clone()));
     }

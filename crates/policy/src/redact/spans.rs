@@ -34,9 +34,8 @@ impl Spans {
 
     /// Whether a place is covered already.
     pub(super) fn covers(&self, start: usize, end: usize) -> bool {
-        let last = self.0.iter().rev().take(8);
-        last.into_iter()
-            .any(|span| span.start <= start && end <= span.end)
+        let mut last = self.0.iter().rev().take(8);
+        last.any(|span| span.start <= start && end <= span.end)
     }
 
     /// In order, overlapping ones joined; the longest gives the kind, but a kind
@@ -108,23 +107,22 @@ impl Spans {
     }
 }
 
+/// How many of the bytes from a place on, up to so many, are of a sort.
+pub(super) fn run(bytes: &[u8], from: usize, most: usize, sort: impl Fn(u8) -> bool) -> usize {
+    let rest = bytes[from.min(bytes.len())..].iter().take(most);
+    rest.take_while(|b| sort(**b)).count()
+}
+
 /// Whether a place touches a replacement of an earlier round.
 pub(super) fn touches_marker(text: &str, start: usize, end: usize) -> bool {
-    let mut from = start.saturating_sub(MARKER.len() + 41);
-    while !text.is_char_boundary(from) {
-        from -= 1;
-    }
-    let mut to = (end + MARKER.len()).min(text.len());
-    while !text.is_char_boundary(to) {
-        to -= 1;
-    }
+    let from = text.floor_char_boundary(start.saturating_sub(MARKER.len() + 41));
+    let to = text.floor_char_boundary(end + MARKER.len());
     let window = &text[from..to];
     let mut at = 0;
     while let Some(found) = window[at..].find(MARKER) {
         let begin = from + at + found;
-        let close = text[begin..]
-            .find(']')
-            .map_or(text.len(), |close| begin + close + 1);
+        let close = text[begin..].find(']');
+        let close = close.map_or(text.len(), |close| begin + close + 1);
         if begin < end && start < close {
             return true;
         }

@@ -1,6 +1,8 @@
 //! A second look at lines in which something was put between the letters:
 //! zero-width characters, colours, `\u0041`, `%41`, markdown marks.
 
+use super::spans::run;
+
 /// A stretch of the text with those taken out, and where each byte came from.
 pub(super) struct View {
     text: String,
@@ -31,31 +33,21 @@ pub(super) fn each(text: &str, mut look: impl FnMut(&View)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(found) = next_trigger(bytes, at) {
-        let mut start = memrchr_newline(bytes, found).max(found.saturating_sub(LONGEST));
-        let mut end = memchr_newline(bytes, found).min(found + LONGEST);
-        while !text.is_char_boundary(start) {
-            start -= 1;
-        }
-        while !text.is_char_boundary(end) {
-            end += 1;
-        }
+        let begins = bytes[..found].iter().rposition(|b| *b == b'\n');
+        let start = begins
+            .map_or(0, |at| at + 1)
+            .max(found.saturating_sub(LONGEST));
+        let ends = bytes[found..].iter().position(|b| *b == b'\n');
+        let end = ends
+            .map_or(bytes.len(), |at| found + at)
+            .min(found + LONGEST);
+        let (start, end) = (
+            text.floor_char_boundary(start),
+            text.ceil_char_boundary(end),
+        );
         look(&view(&text[start..end], start));
         at = end.max(found + 1);
     }
-}
-
-fn memrchr_newline(bytes: &[u8], at: usize) -> usize {
-    bytes[..at]
-        .iter()
-        .rposition(|b| *b == b'\n')
-        .map_or(0, |at| at + 1)
-}
-
-fn memchr_newline(bytes: &[u8], at: usize) -> usize {
-    bytes[at..]
-        .iter()
-        .position(|b| *b == b'\n')
-        .map_or(bytes.len(), |end| at + end)
 }
 
 /// The next byte that may hide something. Whole chunks without a candidate are
@@ -121,12 +113,8 @@ fn colour(bytes: &[u8], at: usize) -> usize {
     let Some(begin) = spelled.iter().find(|begin| rest.starts_with(begin)) else {
         return 0;
     };
-    let numbers = rest[begin.len()..]
-        .iter()
-        .take(24)
-        .take_while(|b| matches!(b, b'0'..=b'9' | b';' | b':' | b'?'))
-        .count();
-    let length = begin.len() + numbers;
+    let number = |b| matches!(b, b'0'..=b'9' | b';' | b':' | b'?');
+    let length = begin.len() + run(rest, begin.len(), 24, number);
     match rest.get(length) {
         Some(b'A'..=b'Z' | b'a'..=b'z') => length + 1,
         _ => 0,
@@ -153,19 +141,12 @@ fn is_escaped_mark(bytes: &[u8], at: usize) -> bool {
 /// Marks between two characters of a word.
 fn mark_length(bytes: &[u8], at: usize) -> usize {
     let mark = bytes[at];
-    let length = bytes[at..]
-        .iter()
-        .take(4)
-        .take_while(|b| **b == mark)
-        .count();
+    let length = run(bytes, at, 4, |b| b == mark);
     let word =
         |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
     let before = at.checked_sub(1).and_then(|at| bytes.get(at));
-    if length <= 3 && word(before) && word(bytes.get(at + length)) {
-        length
-    } else {
-        0
-    }
+    let inside = length <= 3 && word(before) && word(bytes.get(at + length));
+    if inside { length } else { 0 }
 }
 
 /// The length of a zero-width character.
@@ -200,18 +181,11 @@ fn view(text: &str, offset: usize) -> View {
         }
         at += length;
     }
-    match String::from_utf8(out) {
-        Ok(text) => View { text, places },
-        // Percent codes of other bytes: keep the text's own letters only.
-        Err(broken) => {
-            let text: String = broken
-                .into_bytes()
-                .iter()
-                .map(|b| if b.is_ascii() { char::from(*b) } else { '?' })
-                .collect();
-            View { text, places }
-        }
-    }
+    // Percent codes of other bytes: keep the text's own letters only.
+    let ascii = |b: &u8| if b.is_ascii() { char::from(*b) } else { '?' };
+    let text = String::from_utf8(out);
+    let text = text.unwrap_or_else(|broken| broken.as_bytes().iter().map(ascii).collect());
+    View { text, places }
 }
 
 /// What stands for the bytes at a place, and how many they are.

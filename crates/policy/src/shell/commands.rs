@@ -127,16 +127,16 @@ impl Parser<'_> {
                 continue;
             }
             let Some(word) = self.word()? else { break };
-            if simple.words.is_empty() {
-                match as_assignment(word) {
-                    Ok(assignment) => {
-                        simple.assignments.push(assignment);
-                        continue;
-                    }
-                    Err(word) => simple.words.push(word),
+            let assignment = match simple.words.is_empty() {
+                true => as_assignment(word),
+                false => Err(word),
+            };
+            match assignment {
+                Ok(assignment) => {
+                    simple.assignments.push(assignment);
+                    continue;
                 }
-            } else {
-                simple.words.push(word);
+                Err(word) => simple.words.push(word),
             }
             if simple.words.len() == 1 && self.is_definition() {
                 return self.definition(&simple);
@@ -202,10 +202,8 @@ impl Parser<'_> {
     fn descriptor(&mut self) {
         let start = self.at;
         if self.take('{') {
-            while self
-                .peek()
-                .is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
-            {
+            let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            while self.peek().is_some_and(part) {
                 self.at += 1;
             }
             if !self.take('}') {
@@ -260,10 +258,9 @@ pub(crate) fn as_assignment(mut word: Word) -> Result<Assignment, Word> {
         // The subscript may hold expansions: look for `]=` in any plain part.
         subscript_end(&word)
     } else {
-        ["=", "+="]
-            .into_iter()
-            .find(|sign| rest.starts_with(sign))
-            .map(|sign| (0, end + sign.len(), sign == "+="))
+        let mut signs = ["=", "+="].into_iter();
+        let sign = signs.find(|sign| rest.starts_with(sign));
+        sign.map(|sign| (0, end + sign.len(), sign == "+="))
     };
     let Some((part, offset, append)) = split else {
         return Err(word);

@@ -36,12 +36,10 @@ impl Parser<'_> {
     /// A compound command with the redirections behind it.
     fn block(&mut self, kind: BlockKind, words: Vec<Word>, bodies: Vec<Vec<Node>>) -> Read<Node> {
         let mut redirects = Vec::new();
-        loop {
+        self.blanks();
+        while let Some(redirect) = self.redirect()? {
+            redirects.push(redirect);
             self.blanks();
-            match self.redirect()? {
-                Some(redirect) => redirects.push(redirect),
-                None => break,
-            }
         }
         Ok(Node::Block(Block {
             kind,
@@ -149,17 +147,12 @@ impl Parser<'_> {
         self.take('(');
         loop {
             self.blanks();
-            match self.word()? {
-                Some(word) => words.push(word),
-                None => return Err(Unreadable::Unfinished("a `case`")),
-            }
+            words.push(self.word()?.ok_or(Unreadable::Unfinished("a `case`"))?);
             self.blanks();
             if self.take(')') {
                 return Ok(());
             }
-            if !self.take('|') {
-                return Err(Unreadable::Unfinished("a `case`"));
-            }
+            self.need('|', "a `case`")?;
         }
     }
 
@@ -179,10 +172,7 @@ impl Parser<'_> {
                     words.extend(self.word()?);
                 }
                 Some('(' | ')' | '<' | '>' | '|' | '&') => self.at += 1,
-                Some(_) => match self.word()? {
-                    Some(word) => words.push(word),
-                    None => return Err(Unreadable::Unfinished("`[[`")),
-                },
+                Some(_) => words.push(self.word()?.ok_or(Unreadable::Unfinished("`[[`"))?),
             }
         }
     }
@@ -212,9 +202,7 @@ impl Parser<'_> {
         self.blanks();
         if self.take('(') {
             self.blanks();
-            if !self.take(')') {
-                return Err(Unreadable::Unfinished("a function"));
-            }
+            self.need(')', "a function")?;
         }
         self.function_body(name)
     }

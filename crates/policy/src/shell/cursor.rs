@@ -95,6 +95,12 @@ impl<'a> Parser<'a> {
         found
     }
 
+    /// Takes `expected`, or says what the text ends inside of.
+    pub(super) fn need(&mut self, expected: char, inside: &'static str) -> Read<()> {
+        let found = self.take(expected);
+        found.then_some(()).ok_or(Unreadable::Unfinished(inside))
+    }
+
     /// Takes both characters or none.
     pub(super) fn take_pair(&mut self, first: char, second: char) -> bool {
         if self.peek() == Some(first) && self.peek_second() == Some(second) {

@@ -120,10 +120,8 @@ impl Parser<'_> {
         let Some(Part::Plain(before)) = parts.0.last() else {
             return Ok(false);
         };
-        if before
-            .strip_suffix('=')
-            .is_some_and(|name| is_name(name.trim_end_matches('+')))
-        {
+        let name = before.strip_suffix('=');
+        if name.is_some_and(|name| is_name(name.trim_end_matches('+'))) {
             self.at += 1;
             let words = self.array()?;
             parts.0.push(Part::Array(words));
@@ -157,11 +155,7 @@ impl Parser<'_> {
         let inner = self.deeper(|p| p.parts(Within::Number))?;
         parts.0.extend(inner);
         parts.plain(')');
-        if self.take(')') {
-            Ok(())
-        } else {
-            Err(Unreadable::Unfinished("a pattern"))
-        }
+        self.need(')', "a pattern")
     }
 
     fn part(&mut self, within: Within, c: char, parts: &mut Parts) -> Read<()> {
@@ -180,9 +174,7 @@ impl Parser<'_> {
             '"' if within != Within::Document => {
                 self.at += 1;
                 let inner = self.deeper(|p| p.parts(Within::Quotes))?;
-                if !self.take('"') {
-                    return Err(Unreadable::Unfinished("a quote"));
-                }
+                self.need('"', "a quote")?;
                 parts.quoted("");
                 parts.0.extend(inner);
                 Ok(())
@@ -292,10 +284,8 @@ impl Parser<'_> {
             }
             Some('{') => {
                 self.at += 1;
-                let in_quotes = matches!(
-                    within,
-                    Within::Quotes | Within::Document | Within::QuotedBraces
-                );
+                use Within::{Document, QuotedBraces, Quotes};
+                let in_quotes = matches!(within, Quotes | Document | QuotedBraces);
                 let mut variable = self.deeper(|p| p.braces(in_quotes))?;
                 variable.quoted = quoted;
                 parts.0.push(Part::Variable(variable));
@@ -303,9 +293,7 @@ impl Parser<'_> {
             Some('[') => {
                 self.at += 1;
                 let inner = self.deeper(|p| p.parts(Within::Brackets))?;
-                if !self.take(']') {
-                    return Err(Unreadable::Unfinished("arithmetic"));
-                }
+                self.need(']', "arithmetic")?;
                 parts.0.push(Part::Number(inner));
             }
             Some('\'') if bare => {
@@ -378,22 +366,17 @@ impl Parser<'_> {
         if self.peek() == Some('[') {
             self.at += 1;
             let parts = self.deeper(|p| p.parts(Within::Brackets))?;
-            if !self.take(']') {
-                return Err(Unreadable::Unfinished("a subscript"));
-            }
+            self.need(']', "a subscript")?;
             subscript = Some(Word { parts });
         }
         operator.push_str(self.parameter_operator());
         let substitutes = operator.ends_with(['-', '=', '+', '?']);
-        let within = if quoted && substitutes {
-            Within::QuotedBraces
-        } else {
-            Within::Braces
+        let within = match quoted && substitutes {
+            true => Within::QuotedBraces,
+            false => Within::Braces,
         };
         let operand = self.deeper(|p| p.parts(within))?;
-        if !self.take('}') {
-            return Err(Unreadable::Unfinished("`${`"));
-        }
+        self.need('}', "`${`")?;
         Ok(Variable {
             name,
             quoted,
@@ -423,9 +406,7 @@ impl Parser<'_> {
     pub(super) fn inside_parens(&mut self) -> Read<Vec<Node>> {
         let outer = std::mem::take(&mut self.pending);
         let nodes = self.deeper(|p| p.list(&[]))?;
-        if !self.take(')') {
-            return Err(Unreadable::Unfinished("parentheses"));
-        }
+        self.need(')', "parentheses")?;
         if !self.pending.is_empty() {
             return Err(Unreadable::Unfinished("a here-document"));
         }

@@ -5,11 +5,9 @@ use serde::{Deserialize, Serialize};
 /// One learning, and whether it earns its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LearningFigures {
-    /// Its id.
     pub id: String,
     /// The file it stands in.
     pub file: String,
-    /// Its title.
     pub title: String,
     /// Where it comes from: the thread, and the day.
     pub source: String,

@@ -9,7 +9,6 @@ use crate::{BranchName, ThreadId};
 /// only while somebody looks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveWork {
-    /// Where.
     pub thread: ThreadId,
     /// The end of what the model is saying.
     #[serde(default)]
@@ -92,7 +91,6 @@ pub struct Outlook {
 /// One item of the roadmap.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoadmapEntry {
-    /// Its number.
     pub number: u32,
     /// What it is called.
     pub title: String,
@@ -109,7 +107,6 @@ pub struct RoadmapEntry {
 /// Two branches that do not merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BranchClash {
-    /// The one.
     pub one: BranchName,
     /// The other; nobody's where it is the default branch itself.
     #[serde(default)]

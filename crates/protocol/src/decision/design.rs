@@ -59,7 +59,6 @@ pub struct PictureSubject {
     pub made_from: Vec<String>,
     /// Who made it.
     pub model: String,
-    /// What that cost.
     pub cost: Usd,
     /// Its file in the workspace.
     pub file: String,

@@ -175,9 +175,7 @@ impl RunState {
 /// An item that has a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunItem {
-    /// Its number.
     pub number: u32,
-    /// Its thread.
     pub thread: ThreadId,
     /// Spent or set aside there.
     pub spent: Usd,
@@ -258,7 +256,6 @@ pub struct RunReport {
 /// What makes a post the first one of an item's thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemTag {
-    /// The run.
     pub run: RequestId,
     /// The item.
     pub number: u32,

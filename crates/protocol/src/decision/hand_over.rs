@@ -18,28 +18,15 @@ pub enum HandOver {
     /// The Artist's design, which becomes part of the plan.
     Design(Box<Design>),
     /// One role asks another.
-    Question {
-        /// Whom.
-        to: Role,
-        /// What.
-        text: String,
-    },
+    Question { to: Role, text: String },
     /// The answer to a question.
-    Answer {
-        /// To whom.
-        to: Role,
-        /// What.
-        text: String,
-    },
+    Answer { to: Role, text: String },
     /// The Coder is done: the runtime has committed, pushed and opened the pull request.
     ReadyForReview {
         /// What was done, for the Reviewer.
         summary: String,
-        /// The branch.
         branch: BranchName,
-        /// Its head.
         head: CommitSha,
-        /// The pull request.
         pr: PrNumber,
         /// The checks of exactly this tree; without one the message says "unverified".
         receipt: Option<Receipt>,
@@ -61,12 +48,10 @@ pub enum HandOver {
         summary: String,
         /// One each, numbered.
         findings: Vec<Finding>,
-        /// The pull request.
         pr: PrNumber,
     },
     /// A merge did not go through: the Coder settles it in its worktree.
     Conflict {
-        /// The pull request.
         pr: PrNumber,
         /// The files in which it and the default branch differ; none where it stands on
         /// another base than the one that it was checked on.
@@ -77,9 +62,7 @@ pub enum HandOver {
     },
     /// What others did to the pull request on its forge, for the Coder.
     FromForge {
-        /// The pull request.
         pr: PrNumber,
-        /// What.
         news: Vec<PullEvent>,
         /// Whether strangers wrote some of it.
         #[serde(default = "yes")]
@@ -88,24 +71,17 @@ pub enum HandOver {
     /// What the Reviewer will judge by; nobody is called.
     ReviewPlan(Box<ReviewPlan>),
     /// What the Reviewer decided.
-    Verdict {
-        /// The verdict itself.
-        verdict: Verdict,
-        /// The pull request.
-        pr: PrNumber,
-    },
+    Verdict { verdict: Verdict, pr: PrNumber },
     /// The Lead's look back.
     Retrospective(Box<Retrospective>),
     /// Lead → a role: what its project map should be made from.
     MapWanted {
-        /// Whom.
         to: Role,
         /// Everything it needs to know.
         text: String,
     },
     /// A role → Lead: its project map, checked against the tree.
     Map {
-        /// Whose.
         from: Role,
         /// What becomes of its file.
         change: MapChange,
@@ -154,39 +130,24 @@ const fn yes() -> bool {
     true
 }
 
-/// The kind of a hand-over, as in message metadata.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+/// The kind of a [`HandOver`], by its name there, as in message metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandOverKind {
-    /// [`HandOver::Task`].
     Task,
-    /// [`HandOver::Design`].
     Design,
-    /// [`HandOver::Question`].
     Question,
-    /// [`HandOver::Answer`].
     Answer,
-    /// [`HandOver::ReadyForReview`].
     ReadyForReview,
-    /// [`HandOver::Look`].
     Look,
-    /// [`HandOver::Conflict`].
     Conflict,
-    /// [`HandOver::FromForge`].
     FromForge,
-    /// [`HandOver::ReviewPlan`].
     ReviewPlan,
-    /// [`HandOver::Verdict`].
     Verdict,
-    /// [`HandOver::Retrospective`].
     Retrospective,
-    /// [`HandOver::MapWanted`].
     MapWanted,
-    /// [`HandOver::Map`].
     Map,
-    /// [`HandOver::Research`].
     Research,
-    /// [`HandOver::Findings`].
     Findings,
 }
 
@@ -297,7 +258,6 @@ impl Plan {
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanStep {
-    /// What.
     pub text: String,
     /// Where, `path:line`, when it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// What a person accepts together, or looks at one by one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapsSubject {
-    /// One each.
     pub files: Vec<MapChange>,
 }
 

@@ -26,7 +26,6 @@ pub struct Receipt {
 /// The checks of a receipt, run where the branch began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// Where that is.
     pub commit: CommitSha,
     /// One entry per configured check, in order.
     pub checks: Vec<CheckRun>,
@@ -145,9 +144,7 @@ impl CheckRun {
 /// Tests as a check counted them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckCounts {
-    /// Passed.
     pub passed: u64,
-    /// Failed.
     pub failed: u64,
     /// Skipped or ignored.
     pub skipped: u64,
@@ -305,8 +302,6 @@ pub struct Finding {
     pub severity: Severity,
     /// `path:line`.
     pub place: String,
-    /// What is there.
     pub evidence: String,
-    /// What to do.
     pub fix: String,
 }

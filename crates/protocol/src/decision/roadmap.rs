@@ -51,7 +51,6 @@ pub enum RoadmapChange {
     Block {
         /// Its number.
         item: u32,
-        /// Why.
         reason: String,
     },
 }

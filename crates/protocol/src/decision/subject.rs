@@ -111,16 +111,13 @@ pub struct Call {
     pub root: String,
     /// The scripts of the repository that it names.
     pub scripts: Vec<Script>,
-    /// Where.
     pub thread: ThreadId,
-    /// Which tool.
     pub tool: String,
 }
 
 /// A script of the repository, as it was when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Script {
-    /// Where it is.
     pub path: String,
     /// What is in it.
     pub sha256: Sha256Hex,
@@ -198,11 +195,9 @@ pub enum Change {
     },
     /// A learning that goes.
     Pruning {
-        /// Its title.
         title: String,
         /// Why, for the person who decides.
         reason: String,
-        /// Where to.
         fate: Fate,
     },
 }
@@ -244,7 +239,6 @@ impl Proposal {
 /// Exactly what a click on Merge does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeSubject {
-    /// The pull request.
     pub pr: PrNumber,
     /// The reviewed head; nothing else is merged.
     pub head: CommitSha,
@@ -252,7 +246,6 @@ pub struct MergeSubject {
     pub tree: TreeHash,
     /// The title of the merged commit.
     pub title: String,
-    /// Its description.
     pub description: String,
     /// Whose words the two are.
     pub writer: Role,

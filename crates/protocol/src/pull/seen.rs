@@ -12,7 +12,6 @@ use crate::{CommitSha, PrNumber, PullStatus};
 /// known by its id alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullSeen {
-    /// Which.
     pub number: PrNumber,
     /// Whether it was open.
     pub state: PullStatus,
@@ -41,12 +40,7 @@ pub enum PullEvent {
     /// A check went red.
     CheckFailed(RedCheck),
     /// A check that was red is green.
-    CheckRecovered {
-        /// Its name.
-        name: String,
-        /// At which head.
-        head: CommitSha,
-    },
+    CheckRecovered { name: String, head: CommitSha },
     /// Somebody else pushed to its branch.
     Pushed {
         /// Where it stands now.
@@ -55,10 +49,7 @@ pub enum PullEvent {
         by: String,
     },
     /// It does not go together with its base any more.
-    Conflict {
-        /// In which files.
-        files: Vec<String>,
-    },
+    Conflict { files: Vec<String> },
     /// It became a draft, or is none any more.
     Draft {
         /// Which of the two.
@@ -68,14 +59,10 @@ pub enum PullEvent {
     Merged {
         /// As this commit of the base.
         commit: CommitSha,
-        /// By whom.
         by: String,
     },
     /// It was closed there.
-    Closed {
-        /// By whom.
-        by: String,
-    },
+    Closed { by: String },
     /// It was opened again.
     Reopened,
 }
@@ -116,9 +103,7 @@ pub enum Reviewed {
 /// A check that failed on the forge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedCheck {
-    /// Its name.
     pub name: String,
-    /// At which head.
     pub head: CommitSha,
     /// Whether it is red on the base too.
     #[serde(default)]

@@ -30,7 +30,6 @@ pub struct RoleBill {
 pub struct Share {
     /// Model calls.
     pub calls: u64,
-    /// What they cost.
     pub cost: Usd,
     /// Tokens in and out.
     pub usage: TokenUsage,

@@ -17,7 +17,6 @@ pub struct Chosen {
     /// What it was chosen from, where that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<String>,
-    /// Why.
     pub evidence: String,
 }
 

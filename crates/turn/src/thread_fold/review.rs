@@ -39,11 +39,9 @@ pub struct Review {
 /// A pull request that waits for review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
-    /// Its number.
     pub pr: PrNumber,
     /// The commit to read.
     pub head: CommitSha,
-    /// Which round.
     pub round: u32,
     /// The checks of exactly this tree, as the runtime saw them.
     pub receipt: Option<Receipt>,

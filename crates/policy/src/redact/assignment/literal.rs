@@ -1,7 +1,13 @@
 //! The value of an assignment as people and programs write it: quoted, bare,
 //! on the next line or behind the scheme of a header.
 
-use super::{super::lists::SCHEMES, Name, sign::BLANKS, value::shape, wrapped};
+use super::{
+    super::{lists::SCHEMES, spans::run},
+    Name,
+    sign::{BLANKS, behind_blanks},
+    value::shape,
+    wrapped,
+};
 
 /// What stands behind the sign.
 pub(super) struct Value {
@@ -38,29 +44,8 @@ pub(super) fn value(text: &str, from: usize, kind: Name) -> Option<Value> {
     if kind == Name::Header {
         at = behind_scheme(text, at).or_else(|| is_bare_header(text, at).then_some(at))?;
     }
-    let length = bytes[at.min(bytes.len())..]
-        .iter()
-        .take(2048)
-        .take_while(|b| {
-            !b.is_ascii_whitespace()
-                && !matches!(
-                    b,
-                    b'"' | b'\''
-                        | b'`'
-                        | b','
-                        | b';'
-                        | b'<'
-                        | b'>'
-                        | b'|'
-                        | b')'
-                        | b'}'
-                        | b']'
-                        | b'\\'
-                        | b'&'
-                )
-        })
-        .count();
-    let mut end = at + length;
+    let part = |b: u8| !b.is_ascii_whitespace() && !b"\"'`,;<>|)}]\\&".contains(&b);
+    let mut end = at + run(bytes, at, 2048, part);
     while end > at && matches!(bytes[end - 1], b'.' | b':' | b'*' | b'!' | b'?') {
         end -= 1;
     }
@@ -102,27 +87,20 @@ fn quoted(text: &str, at: usize, quote: u8, escaped: bool, kind: Name) -> Option
 /// `Bearer `, `Basic `, `token ` of an Authorization header.
 fn behind_scheme(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
-    SCHEMES.iter().find_map(|scheme| {
-        rest.get(..scheme.len())?
-            .eq_ignore_ascii_case(scheme)
-            .then(|| {
-                at + scheme.len()
-                    + rest[scheme.len()..]
-                        .bytes()
-                        .take_while(|b| *b == b' ')
-                        .count()
-            })
-    })
+    let is_it = |scheme: &&str| {
+        let start = rest.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    let scheme = SCHEMES.iter().find(is_it)?;
+    let blanks = run(rest.as_bytes(), scheme.len(), usize::MAX, |b| b == b' ');
+    Some(at + scheme.len() + blanks)
 }
 
 /// Whether a header's value stands there without a scheme: only what was made.
 fn is_bare_header(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
-    let length = rest
-        .bytes()
-        .take(2048)
-        .take_while(|b| b.is_ascii_alphanumeric() || b"+/=_.~-".contains(b))
-        .count();
+    let part = |b: u8| b.is_ascii_alphanumeric() || b"+/=_.~-".contains(&b);
+    let length = run(rest.as_bytes(), 0, 2048, part);
     let shape = shape(&rest[..length]);
     let base64 = shape.digits > 0 && shape.upper > 1 && shape.lower > 1 && shape.signs == 0;
     // `_auth=` of an npmrc; in code, that would be the name of something.
@@ -136,11 +114,8 @@ fn next_line(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let rest = &bytes[at.min(bytes.len())..];
     let block = rest.first().is_some_and(|b| matches!(b, b'|' | b'>'));
-    let marks = rest
-        .iter()
-        .take(4)
-        .take_while(|b| matches!(b, b'|' | b'>' | b'+' | b'-' | b'0'..=b'9' | b'\\' | b'('))
-        .count();
+    let mark = |b| matches!(b, b'|' | b'>' | b'+' | b'-' | b'0'..=b'9' | b'\\' | b'(');
+    let marks = run(rest, 0, 4, mark);
     let line_end = match rest.get(marks..)? {
         [b'\n', ..] => 1,
         [b'\r', b'\n', ..] => 2,
@@ -150,17 +125,9 @@ fn next_line(text: &str, at: usize) -> Option<usize> {
         return None;
     }
     let from = at + marks + line_end;
-    let blanks = bytes[from..]
-        .iter()
-        .take(BLANKS)
-        .take_while(|b| matches!(b, b' ' | b'\t'))
-        .count();
-    let line = from + blanks;
-    let word = bytes[line..]
-        .iter()
-        .take(2048)
-        .take_while(|b| !b.is_ascii_whitespace())
-        .count();
+    let line = behind_blanks(bytes, from);
+    let blanks = line - from;
+    let word = run(bytes, line, 2048, |b| !b.is_ascii_whitespace());
     let alone = matches!(bytes.get(line + word), None | Some(b'\n' | b'\r'));
     let found = text.get(line..line + word)?;
     let quoted = found.starts_with(['"', '\'']);

@@ -128,18 +128,16 @@ fn kind(name: &str, found: &str) -> Option<Name> {
     if matches!(lower.as_str(), "pass" | "session") {
         // In the middle of `bypass` or `passed` it says nothing.
         let whole = words.contains(&lower);
-        let kind = if lower == "pass" {
-            Name::Key
-        } else {
-            Name::Session
+        let kind = match lower.as_str() {
+            "pass" => Name::Key,
+            _ => Name::Session,
         };
         return whole.then_some(kind);
     }
     if matches!(lower.as_str(), "_key" | "bearer") {
         let looked_up = words.iter().any(|word| LOOKED_UP.has(word));
-        let whole = words
-            .iter()
-            .any(|word| *word == lower.trim_start_matches('_'));
+        let bare = lower.trim_start_matches('_');
+        let whole = words.iter().any(|word| word == bare);
         return (whole && !looked_up).then_some(Name::Made);
     }
     if lower == "pw" {

@@ -2,7 +2,10 @@
 //! the same in YAML, `<add key="…" value="…"/>`, property lists, and forms that
 //! are sent in parts.
 
-use super::sign::{BLANKS, Link, Sign, behind_blanks};
+use super::{
+    super::spans::run,
+    sign::{BLANKS, Link, Sign, behind_blanks},
+};
 
 pub(super) fn sign(bytes: &[u8], first: usize, last: usize) -> Option<Sign> {
     // Cheap first: few names are followed by one of these.
@@ -33,15 +36,12 @@ fn is_named(bytes: &[u8], first: usize) -> bool {
 /// `</key><string>`: where the text of the next element begins.
 fn tagged(bytes: &[u8], last: usize) -> Option<usize> {
     let rest = &bytes[last..];
-    let close = [&b"</key>"[..], b"</name>"]
-        .into_iter()
-        .find(|close| rest.starts_with(close))?;
-    let at = skip(bytes, last + close.len(), BLANKS, |b| {
-        b.is_ascii_whitespace()
-    });
-    let open = [&b"<string>"[..], b"<value>"]
-        .into_iter()
-        .find(|open| bytes[at..].starts_with(open))?;
+    let mut closes = [&b"</key>"[..], b"</name>"].into_iter();
+    let close = closes.find(|close| rest.starts_with(close))?;
+    let blank = |b: u8| b.is_ascii_whitespace();
+    let at = skip(bytes, last + close.len(), BLANKS, blank);
+    let mut opens = [&b"<string>"[..], b"<value>"].into_iter();
+    let open = opens.find(|open| bytes[at..].starts_with(open))?;
     Some(at + open.len())
 }
 
@@ -50,10 +50,8 @@ fn tagged(bytes: &[u8], last: usize) -> Option<usize> {
 fn field(bytes: &[u8], last: usize) -> Option<usize> {
     let at = skip(bytes, last, 4, is_mark);
     let rest = &bytes[at..];
-    let empty = [&b"\r\n\r\n"[..], b"\n\n"]
-        .into_iter()
-        .find(|line| rest.starts_with(line));
-    if let Some(line) = empty {
+    let mut empty = [&b"\r\n\r\n"[..], b"\n\n"].into_iter();
+    if let Some(line) = empty.find(|line| rest.starts_with(line)) {
         return Some(at + line.len());
     }
     let word = skip(bytes, at, BLANKS, |b| b.is_ascii_whitespace() || b == b',');
@@ -74,8 +72,7 @@ fn is_blank(b: u8) -> bool {
 }
 
 fn skip(bytes: &[u8], at: usize, most: usize, over: impl Fn(u8) -> bool) -> usize {
-    let rest = bytes[at.min(bytes.len())..].iter().take(most);
-    at + rest.take_while(|b| over(**b)).count()
+    at + run(bytes, at, most, over)
 }
 
 /// Without the few bytes of a sort at the end.

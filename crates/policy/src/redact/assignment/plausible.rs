@@ -117,12 +117,9 @@ fn is_authorization(name: &str) -> bool {
 
 fn is_code(found: &str, value: &Value, sign: &Sign) -> bool {
     // `visible = !visible`.
-    let negated = found.strip_prefix('!').is_some_and(|name| {
-        !sign.tight
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'.')
-    });
+    let part = |b: u8| b.is_ascii_alphabetic() || b == b'_' || b == b'.';
+    let name = found.strip_prefix('!').filter(|_| !sign.tight);
+    let negated = name.is_some_and(|name| name.bytes().all(part));
     value.next == b'('
         || found.contains(['(', '{', '['])
         || is_member(found)

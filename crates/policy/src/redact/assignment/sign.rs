@@ -2,7 +2,10 @@
 //! a command or a file format needs none.
 
 use super::{
-    super::lists::{SETTING, TOLD},
+    super::{
+        lists::{SETTING, TOLD},
+        spans::run,
+    },
     calls, pairs,
 };
 
@@ -104,8 +107,7 @@ fn direct(bytes: &[u8], first: usize, last: usize) -> Option<Sign> {
 
 /// Behind the blanks at a place.
 pub(super) fn behind_blanks(bytes: &[u8], at: usize) -> usize {
-    let blanks = bytes[at.min(bytes.len())..].iter().take(BLANKS);
-    at + blanks.take_while(|b| matches!(b, b' ' | b'\t')).count()
+    at + run(bytes, at, BLANKS, |b| matches!(b, b' ' | b'\t'))
 }
 
 fn ends_with(name: &[u8], end: &[u8]) -> bool {
@@ -119,8 +121,8 @@ fn wide(bytes: &[u8], at: usize) -> Option<Sign> {
         return Some(Sign::loose(at + "：".len(), Link::Assigned));
     }
     let arrow = "→".as_bytes();
-    rest.starts_with(arrow)
-        .then(|| Sign::loose(at + arrow.len(), Link::Told))
+    let told = || Sign::loose(at + arrow.len(), Link::Told);
+    rest.starts_with(arrow).then(told)
 }
 
 /// `process.env.NAME || '…'`: what is used when the name holds nothing.
@@ -131,9 +133,8 @@ fn default(bytes: &[u8], at: usize) -> Option<Sign> {
 }
 
 fn told(bytes: &[u8], at: usize) -> Option<Sign> {
-    let phrase = TOLD
-        .iter()
-        .find(|phrase| bytes[at..].starts_with(phrase.as_bytes()))?;
+    let begins = |phrase: &&str| bytes[at..].starts_with(phrase.as_bytes());
+    let phrase = TOLD.iter().find(begins)?;
     let end = at + phrase.len();
     let quoted = matches!(bytes.get(end), Some(b'"' | b'\'' | b'`'));
     let link = if quoted { Link::Passed } else { Link::Told };
@@ -159,9 +160,8 @@ fn needs_none(bytes: &[u8], first: usize, last: usize, blanks: usize) -> bool {
 
 /// `requirepass …` of Redis, `npm config set …:_authToken …`, `Bearer …`.
 fn takes_no_sign(name: &[u8]) -> bool {
-    [&b"requirepass"[..], b"_authToken", b"bearer"]
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known))
+    let mut known = [&b"requirepass"[..], b"_authToken", b"bearer"].into_iter();
+    known.any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// `machine example.com login you password …`.
@@ -174,7 +174,6 @@ fn is_netrc(bytes: &[u8], first: usize) -> bool {
 /// What sets a name to the word behind it: fish, a Dockerfile, Windows, the
 /// preprocessor of C, `aws configure`.
 fn is_set(bytes: &[u8], first: usize) -> bool {
-    SETTING
-        .iter()
-        .any(|set| bytes[..first].ends_with(set.as_bytes()))
+    let mut all = SETTING.iter();
+    all.any(|set| bytes[..first].ends_with(set.as_bytes()))
 }

@@ -21,10 +21,8 @@ pub(in super::super) fn is_template(text: &str) -> bool {
 
 /// One character over and over, or nearly so: `xxxx-xxxx`, `••••`.
 fn is_mask(text: &str) -> bool {
-    let mut letters: Vec<char> = text
-        .chars()
-        .filter(|c| !matches!(c, '-' | '_' | '.' | ' '))
-        .collect();
+    let letters = text.chars().filter(|c| !matches!(c, '-' | '_' | '.' | ' '));
+    let mut letters: Vec<char> = letters.collect();
     letters.sort_unstable();
     letters.dedup();
     letters.len() <= 1
@@ -94,14 +92,11 @@ pub(in super::super) fn is_wordy(text: &str) -> bool {
             && shape.signs == 0
             && !(shape.upper > 1 && shape.lower > 1 && shape.length > 12);
         let short = shape.length <= 4 && shape.signs == 0;
+        let stem = piece.trim_end_matches(|c: char| c.is_ascii_digit());
         let numbered = shape.signs == 0
-            && shape.digits <= 2
-            && shape.digits > 0
+            && (1..=2).contains(&shape.digits)
             && shape.length <= 10
-            && piece
-                .trim_end_matches(|c: char| c.is_ascii_digit())
-                .bytes()
-                .all(|b| b.is_ascii_lowercase());
+            && stem.bytes().all(|b| b.is_ascii_lowercase());
         if !(word || short || numbered) {
             return false;
         }
@@ -112,19 +107,15 @@ pub(in super::super) fn is_wordy(text: &str) -> bool {
 /// `u32`, `int64_t`, `Vec<u8>`, `utf8mb4`: names of types with digits.
 pub(in super::super) fn is_type(text: &str) -> bool {
     let lower = text.to_lowercase();
-    let bare = lower
-        .trim_start_matches("__")
-        .trim_end_matches("_t")
-        .trim_end_matches(|c: char| c.is_ascii_digit());
+    let bare = lower.trim_start_matches("__").trim_end_matches("_t");
+    let bare = bare.trim_end_matches(|c: char| c.is_ascii_digit());
     TYPES.has(bare) || lower == "utf8mb4"
 }
 
 /// `user.password`, `config.db.token2`, `Self::x`: code that names a place.
 pub(in super::super) fn is_member(text: &str) -> bool {
-    let parts: Vec<&str> = text
-        .split(['.', ':'])
-        .filter(|part| !part.is_empty())
-        .collect();
+    let parts = text.split(['.', ':']).filter(|part| !part.is_empty());
+    let parts: Vec<&str> = parts.collect();
     parts.len() > 1
         && parts.iter().all(|part| {
             part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -136,22 +127,12 @@ pub(in super::super) fn is_member(text: &str) -> bool {
 /// Dates, versions, durations, plain numbers.
 pub(in super::super) fn is_figure(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    let only = text.bytes().all(|b| {
-        b.is_ascii_digit()
-            || matches!(
-                b,
-                b'.' | b',' | b'_' | b'-' | b':' | b'+' | b'T' | b'Z' | b'e' | b'%'
-            )
-    });
-    let unit = text
-        .trim_end_matches(|c: char| c.is_ascii_alphabetic())
-        .len();
-    only && digits > 0
-        || unit > 0
-            && text.len() - unit <= 3
-            && text[..unit]
-                .bytes()
-                .all(|b| b.is_ascii_digit() || b == b'.')
+    let only = |b: u8| b.is_ascii_digit() || b".,_-:+TZe%".contains(&b);
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    text.bytes().all(only) && digits > 0
+        || !number.is_empty()
+            && text.len() - number.len() <= 3
+            && number.bytes().all(|b| b.is_ascii_digit() || b == b'.')
         || text.len() >= 10
             && text.as_bytes()[4] == b'-'
             && text.as_bytes()[..4].iter().all(u8::is_ascii_digit)

@@ -1,7 +1,7 @@
 //! What code puts around a literal: a type, a constructor, raw or triple quotes,
 //! something else that is tried first.
 
-use super::super::lists::HOLDERS;
+use super::super::{lists::HOLDERS, spans::run};
 
 /// How XML quotes.
 const CDATA: &str = "<![CDATA[";
@@ -21,11 +21,8 @@ pub(super) fn behind(text: &str, at: usize) -> usize {
 /// `&name …` of YAML.
 fn behind_anchor(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?.strip_prefix('&')?;
-    let name = rest
-        .bytes()
-        .take(40)
-        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
-        .count();
+    let part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let name = run(rest.as_bytes(), 0, 40, part);
     let blank = rest.as_bytes().get(name) == Some(&b' ');
     // In Rust this is a type.
     (blank && name > 0 && !matches!(&rest[..name], "mut" | "dyn" | "str"))
@@ -35,14 +32,8 @@ fn behind_anchor(text: &str, at: usize) -> Option<usize> {
 /// `password: str = "…"`: the value stands behind the second sign.
 fn behind_annotation(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
-    let kind = rest
-        .bytes()
-        .take(40)
-        .take_while(|b| {
-            b.is_ascii_alphanumeric()
-                || matches!(b, b'_' | b'[' | b']' | b'.' | b'<' | b'>' | b'&' | b'?')
-        })
-        .count();
+    let part = |b: u8| b.is_ascii_alphanumeric() || b"_[].<>&?".contains(&b);
+    let kind = run(rest.as_bytes(), 0, 40, part);
     let after = rest.get(kind..)?.trim_start_matches(' ');
     let behind = after.strip_prefix('=')?;
     let value = behind.trim_start_matches(' ');
@@ -57,18 +48,14 @@ fn behind_alternative(text: &str, at: usize) -> Option<usize> {
     if !first.first()?.is_ascii_alphabetic() && !first.starts_with(b"<%=") {
         return None;
     }
-    let line = first.iter().take(LONGEST).take_while(|b| **b != b'\n');
-    let length = line.count();
-    let line = &first[..length];
-    let either = [&b" || "[..], b" ?? ", b" or "]
-        .into_iter()
-        .find_map(|either| line.windows(4).position(|found| found == either))?;
+    let line = &first[..run(first, 0, LONGEST, |b| b != b'\n')];
+    let mut either = [&b" || "[..], b" ?? ", b" or "].into_iter();
+    let either = either.find_map(|either| line.windows(4).position(|found| found == either))?;
     let quote = at + either + 4;
     let quoted = matches!(bytes.get(quote), Some(b'"' | b'\'' | b'`'));
     // Anything but names and calls in between is another statement.
-    let plain = line[..either]
-        .iter()
-        .all(|b| b.is_ascii_alphanumeric() || b"_.$?!()[]\"'<%= ".contains(b));
+    let part = |b: &u8| b.is_ascii_alphanumeric() || b"_.$?!()[]\"'<%= ".contains(b);
+    let plain = line[..either].iter().all(part);
     (quoted && plain).then_some(quote)
 }
 
@@ -92,15 +79,8 @@ fn behind_holders(text: &str, at: usize) -> usize {
 /// `r"…"`, `b'…'`, `@"…"`, `r#"…"#`, `"""…"""`: at the last quote that opens.
 fn behind_raw(text: &str, at: usize) -> usize {
     let rest = text.as_bytes().get(at..).unwrap_or_default();
-    let letter = usize::from(matches!(
-        rest.first(),
-        Some(b'r' | b'b' | b'f' | b'u' | b'@')
-    ));
-    let hashes = rest[letter..]
-        .iter()
-        .take(3)
-        .take_while(|b| **b == b'#')
-        .count();
+    let letter = run(rest, 0, 1, |b| b"rbfu@".contains(&b));
+    let hashes = run(rest, letter, 3, |b| b == b'#');
     let open = letter + if letter > 0 { hashes } else { 0 };
     match rest.get(open..) {
         Some([b'"', b'"', b'"', ..] | [b'\'', b'\'', b'\'', ..]) => at + open + 2,

@@ -72,9 +72,8 @@ fn port(bytes: &[u8], at: usize) -> Option<usize> {
     }
     let (port, digits) = number(&bytes[at + 1..], 5)?;
     let end = at + 1 + digits;
-    let joined = bytes
-        .get(end)
-        .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let next = bytes.get(end);
+    let joined = next.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     ((1..=65535).contains(&port) && !joined).then_some(end)
 }
 
@@ -83,8 +82,7 @@ fn number(bytes: &[u8], most: usize) -> Option<(u32, usize)> {
     if digits == 0 || digits > most {
         return None;
     }
-    let value = bytes[..digits]
-        .iter()
-        .fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
+    let digit = |value: u32, digit: &u8| value * 10 + u32::from(digit - b'0');
+    let value = bytes[..digits].iter().fold(0, digit);
     Some((value, digits))
 }

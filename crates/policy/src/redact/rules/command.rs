@@ -23,10 +23,7 @@ pub(in super::super) fn programs() -> impl Iterator<Item = (&'static str, &'stat
 
 /// The words from a place to the end of the command, each with its place.
 fn words(text: &str, from: usize) -> impl Iterator<Item = (usize, &str)> {
-    let mut end = (from + LINE).min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(from + LINE);
     let line = text[from..end].split('\n').next().unwrap_or_default();
     let line = line.strip_suffix('\r').unwrap_or(line);
     let mut at = from;
@@ -46,10 +43,11 @@ pub(in super::super) fn curl(text: &str, from: usize, spans: &mut Spans) {
     while let Some((at, word)) = words.next() {
         let pair = match word {
             "-u" | "--user" | "-U" | "--proxy-user" => words.next(),
-            _ => ["-u", "--user=", "--proxy-user="]
-                .iter()
-                .find_map(|flag| word.strip_prefix(flag))
-                .map(|pair| (at + word.len() - pair.len(), pair)),
+            _ => {
+                let mut flags = ["-u", "--user=", "--proxy-user="].iter();
+                let pair = flags.find_map(|flag| word.strip_prefix(flag));
+                pair.map(|pair| (at + word.len() - pair.len(), pair))
+            }
         };
         let Some((at, pair)) = pair else { continue };
         let bare = pair.trim_matches(['"', '\'', '`']);
@@ -74,10 +72,9 @@ pub(in super::super) fn look(
 ) {
     let mut next = false;
     for (at, word) in words(text, from) {
-        let found = if next {
-            Some(word)
-        } else {
-            word.strip_prefix(flag)
+        let found = match next {
+            true => Some(word),
+            false => word.strip_prefix(flag),
         };
         next = apart && word == flag;
         let Some(found) = found.filter(|found| !found.is_empty()) else {
@@ -96,10 +93,8 @@ pub(in super::super) fn look(
 /// Behind `identified by`: the password in quotes.
 pub(in super::super) fn identified(text: &str, from: usize, spans: &mut Spans) {
     let rest = &text[from..];
-    let Some(open) = rest
-        .find(['\'', '"'])
-        .filter(|open| rest[..*open].trim().is_empty())
-    else {
+    let open = rest.find(['\'', '"']);
+    let Some(open) = open.filter(|open| rest[..*open].trim().is_empty()) else {
         return;
     };
     let quote = &rest[open..=open];

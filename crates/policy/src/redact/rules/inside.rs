@@ -14,27 +14,38 @@ struct Rule {
     signs: &'static [u8],
 }
 
-const fn rule(
-    mark: &'static str,
-    before: RangeInclusive<usize>,
-    behind: RangeInclusive<usize>,
-    signs: &'static [u8],
-) -> Rule {
-    Rule {
-        mark,
-        before,
-        behind,
-        signs,
-    }
-}
-
 /// New Relic, a client secret of Azure, Azure DevOps, Firebase messages, Salesforce.
 const RULES: [Rule; 5] = [
-    rule("NRAL", 36..=36, 0..=0, b""),
-    rule("8Q~", 3..=3, 31..=34, b"_.~-"),
-    rule("AZDO", 76..=76, 4..=4, b""),
-    rule(":APA91b", 7..=32, 100..=200, b"_-"),
-    rule("!AQ", 15..=15, 60..=150, b"._"),
+    Rule {
+        mark: "NRAL",
+        before: 36..=36,
+        behind: 0..=0,
+        signs: b"",
+    },
+    Rule {
+        mark: "8Q~",
+        before: 3..=3,
+        behind: 31..=34,
+        signs: b"_.~-",
+    },
+    Rule {
+        mark: "AZDO",
+        before: 76..=76,
+        behind: 4..=4,
+        signs: b"",
+    },
+    Rule {
+        mark: ":APA91b",
+        before: 7..=32,
+        behind: 100..=200,
+        signs: b"_-",
+    },
+    Rule {
+        mark: "!AQ",
+        before: 15..=15,
+        behind: 60..=150,
+        signs: b"._",
+    },
 ];
 
 /// The marks, in the order of the rules.

@@ -3,7 +3,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 
-use super::super::spans::Spans;
+use super::super::spans::{Spans, run};
 
 /// A body longer than this is not a key.
 const MAX_BODY: usize = 64 * 1024;
@@ -14,7 +14,7 @@ pub(in super::super) fn begin(text: &str, start: usize, spans: &mut Spans) {
         return;
     };
     let body_start = start + header;
-    let window_end = floor(text, (body_start + MAX_BODY).min(text.len()));
+    let window_end = text.floor_char_boundary(body_start + MAX_BODY);
     let window = &text[body_start..window_end];
     let footer = window.find("-----END").filter(|at| {
         // Another block in between means that this one was cut off.
@@ -37,7 +37,7 @@ pub(in super::super) fn end(text: &str, start: usize, spans: &mut Spans) {
     let Some(footer) = label(text, start) else {
         return;
     };
-    let from = ceil(text, start.saturating_sub(MAX_BODY));
+    let from = text.ceil_char_boundary(start.saturating_sub(MAX_BODY));
     let before = &text[from..start];
     if let Some(at) = before.rfind("-----BEGIN")
         && label(text, from + at).is_some()
@@ -45,7 +45,7 @@ pub(in super::super) fn end(text: &str, start: usize, spans: &mut Spans) {
         return;
     }
     let mut first = start;
-    for line in before.rsplit_inclusive_lines() {
+    for line in lines_back(before) {
         if body_length(line) < line.trim_end().len()
             || (digits(line) == 0 && !line.trim().is_empty())
         {
@@ -60,7 +60,7 @@ pub(in super::super) fn end(text: &str, start: usize, spans: &mut Spans) {
 
 /// Behind `Private-Lines:` of a PuTTY key: the count, then the lines.
 pub(in super::super) fn putty(text: &str, start: usize, spans: &mut Spans) {
-    let rest = &text[start..floor(text, (start + MAX_BODY).min(text.len()))];
+    let rest = &text[start..text.floor_char_boundary(start + MAX_BODY)];
     let mut lines = rest.split_inclusive('\n');
     let Some(count) = lines.next() else { return };
     let Ok(number) = count.trim().parse::<usize>() else {
@@ -86,24 +86,17 @@ pub(in super::super) fn base64(text: &str, start: usize, spans: &mut Spans) {
     if inside || !text[start..].starts_with(BEGIN) {
         return;
     }
-    let run = |from: usize| {
-        let digits = bytes[from..].iter().take(MAX_BODY);
-        digits
-            .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
-            .count()
-    };
+    let digit = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
+    let run = |from: usize| run(bytes, from, MAX_BODY, digit);
     let mut length = run(start);
     let mut end = start + length;
-    let Some(header) = bytes
-        .get(start..start + HEADER)
-        .filter(|_| length >= HEADER)
-    else {
+    let header = bytes.get(start..start + HEADER);
+    let Some(header) = header.filter(|_| length >= HEADER) else {
         return;
     };
-    let private = STANDARD_NO_PAD
-        .decode(header)
-        .is_ok_and(|header| label(&String::from_utf8_lossy(&header), 0).is_some());
-    if !private {
+    let header = STANDARD_NO_PAD.decode(header);
+    let is_private = |header: Vec<u8>| label(&String::from_utf8_lossy(&header), 0).is_some();
+    if !header.is_ok_and(is_private) {
         return;
     }
     while length >= LINE && end - start < MAX_BODY && bytes.get(end) == Some(&b'\n') {
@@ -119,7 +112,7 @@ pub(in super::super) fn base64(text: &str, start: usize, spans: &mut Spans) {
 
 /// The length of `-----BEGIN … PRIVATE KEY …-----`, if it is one.
 fn label(text: &str, start: usize) -> Option<usize> {
-    let line: &str = &text[start..floor(text, (start + 100).min(text.len()))];
+    let line: &str = &text[start..text.floor_char_boundary(start + 100)];
     let close = line[5..].find("-----")? + 5;
     let name = &line[5..close];
     let private = name.contains("PRIVATE KEY") && !name.contains('\n');
@@ -131,17 +124,11 @@ fn label(text: &str, start: usize) -> Option<usize> {
 fn body_length(text: &str) -> usize {
     let mut length = 0;
     for line in text.split_inclusive('\n') {
-        let mut bare = line
-            .trim()
-            .trim_matches([
-                '"', '\'', '+', ',', '>', '|', '#', '*', '/', '\\', '`', ';', ')',
-            ])
-            .trim();
-        let header = bare.starts_with("Proc-Type")
-            || bare.starts_with("DEK-Info")
-            || bare.starts_with("Version:")
-            || bare.starts_with("Comment:");
-        bare = bare.trim_start_matches("- ");
+        let quoting = |c: char| "\"'+,>|#*/\\`;)".contains(c);
+        let bare = line.trim().trim_matches(quoting).trim();
+        let mut headers = ["Proc-Type", "DEK-Info", "Version:", "Comment:"].iter();
+        let header = headers.any(|header| bare.starts_with(header));
+        let bare = bare.trim_start_matches("- ");
         let body = bare.replace("\\n", "").replace("\\r", "").bytes().all(|b| {
             b.is_ascii_alphanumeric()
                 || matches!(b, b'+' | b'/' | b'=' | b'.' | b'\\' | b'-' | b'_')
@@ -157,7 +144,7 @@ fn body_length(text: &str) -> usize {
             .count();
         break;
     }
-    text[..floor(text, length)].trim_end().len()
+    text[..text.floor_char_boundary(length)].trim_end().len()
 }
 
 /// The longest run of base64 in a text: a key has one, prose has not.
@@ -168,38 +155,14 @@ fn digits(text: &str) -> usize {
         .unwrap_or(0)
 }
 
-fn floor(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
-}
-
-trait Lines {
-    fn rsplit_inclusive_lines(&self) -> impl Iterator<Item = &str>;
-}
-
-impl Lines for str {
-    fn rsplit_inclusive_lines(&self) -> impl Iterator<Item = &str> {
-        let mut rest = self;
-        std::iter::from_fn(move || {
-            if rest.is_empty() {
-                return None;
-            }
-            // Without the last byte, which may end this line or be part of a letter.
-            let before = &rest.as_bytes()[..rest.len() - 1];
-            let cut = before.iter().rposition(|b| *b == b'\n');
-            let cut = cut.map_or(0, |at| at + 1);
-            let line = &rest[cut..];
-            rest = &rest[..cut];
-            Some(line)
-        })
-    }
+/// The lines of a text from its end on, each with its line break.
+fn lines_back(mut rest: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        // Without the last byte, which may end this line or be part of a letter.
+        let (_, before) = rest.as_bytes().split_last()?;
+        let cut = before.iter().rposition(|b| *b == b'\n');
+        let (left, line) = rest.split_at(cut.map_or(0, |at| at + 1));
+        rest = left;
+        Some(line)
+    })
 }

@@ -1,6 +1,10 @@
 //! Connection strings: a URL with a password in it goes as a whole.
 
-use super::super::{assignment::value, lists::STORES, spans::Spans};
+use super::super::{
+    assignment::value,
+    lists::STORES,
+    spans::{Spans, run},
+};
 
 /// At `://`.
 pub(in super::super) fn look(text: &str, at: usize, spans: &mut Spans) {
@@ -10,23 +14,17 @@ pub(in super::super) fn look(text: &str, at: usize, spans: &mut Spans) {
         start -= 1;
     }
     let after = at + 3;
-    let run = bytes[after..]
-        .iter()
-        .take(4096)
-        .take_while(|b| !ends_url(**b))
-        .count();
+    let run = run(bytes, after, 4096, |b| !ends_url(b));
     if start == at || run == 0 || !text.is_char_boundary(after + run) {
         return;
     }
     let rest = &text[after..after + run];
+    let scheme = &text[start..at];
     let store = STORES
         .iter()
-        .any(|scheme| text[start..at].eq_ignore_ascii_case(scheme));
-    let authority = authority(rest);
-    let Some(sign) = rest[..authority]
-        .rfind('@')
-        .or_else(|| store.then(|| rest.rfind('@')).flatten())
-    else {
+        .any(|store| scheme.eq_ignore_ascii_case(store));
+    let sign = rest[..authority(rest)].rfind('@');
+    let Some(sign) = sign.or_else(|| rest.rfind('@').filter(|_| store)) else {
         return;
     };
     let Some((_, password)) = rest[..sign].split_once(':') else {
@@ -48,9 +46,7 @@ pub(in super::super) fn dsn(text: &str, at: usize, spans: &mut Spans) {
     while start > 0 && at - start < 256 && !ends_url(bytes[start - 1]) {
         start -= 1;
     }
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
+    let start = text.ceil_char_boundary(start);
     let Some((_, password)) = text[start..at].split_once(':') else {
         return;
     };
@@ -70,14 +66,10 @@ fn authority(rest: &str) -> usize {
     let in_password = rest[..hash].split_once(':').is_some_and(|(user, begun)| {
         !user.is_empty() && !begun.is_empty() && !begun.bytes().all(|b| b.is_ascii_digit())
     });
-    let host = rest[hash..end]
-        .rsplit_once('@')
-        .map_or("", |(_, host)| host);
-    if in_password && !host.is_empty() {
-        end
-    } else {
-        hash
-    }
+    let behind = rest[hash..end].rsplit_once('@');
+    let host = behind.map_or("", |(_, host)| host);
+    let whole = in_password && !host.is_empty();
+    if whole { end } else { hash }
 }
 
 fn is_scheme(b: u8) -> bool {

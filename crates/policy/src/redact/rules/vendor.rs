@@ -5,7 +5,12 @@ use std::sync::{LazyLock, OnceLock};
 
 use regex::Regex;
 
-use super::super::{assignment::value, lists::VENDORS, spans::Spans, view::ends_colour};
+use super::super::{
+    assignment::value,
+    lists::VENDORS,
+    spans::{Spans, run},
+    view::ends_colour,
+};
 
 struct Rule {
     /// The beginning, in small letters.
@@ -53,19 +58,15 @@ pub(in super::super) fn look(rule: usize, text: &str, start: usize, spans: &mut 
     let bytes = text.as_bytes();
     // Cheap first: something must follow, and a key does not begin in a word.
     let after = start + prefix.len();
-    let follows = bytes
-        .get(after)
-        .is_some_and(|b| b.is_ascii_graphic() || *b == b' ');
+    let next = bytes.get(after);
+    let follows = next.is_some_and(|b| b.is_ascii_graphic() || *b == b' ');
     if !follows || !begins(bytes, start, prefix) && !is_unmistakable(bytes, start, prefix) {
         return;
     }
     let Some(pattern) = rule.pattern() else {
         return;
     };
-    let mut limit = (start + LONGEST).min(text.len());
-    while !text.is_char_boundary(limit) {
-        limit -= 1;
-    }
+    let limit = text.floor_char_boundary(start + LONGEST);
     let Some(hit) = pattern.find(&text[start..limit]) else {
         return torn(pattern, text, start, after, spans);
     };
@@ -117,11 +118,7 @@ fn is_unmistakable(bytes: &[u8], start: usize, prefix: &str) -> bool {
         return false;
     }
     let rest = &bytes[start + prefix.len()..];
-    let run = rest
-        .iter()
-        .take(LENGTH)
-        .take_while(|b| b.is_ascii_alphanumeric());
-    let run = &rest[..run.count()];
+    let run = &rest[..run(rest, 0, LENGTH, |b| b.is_ascii_alphanumeric())];
     let has = |sort: fn(&u8) -> bool| run.iter().any(sort);
     run.len() == LENGTH
         && has(u8::is_ascii_digit)
@@ -133,20 +130,16 @@ fn is_unmistakable(bytes: &[u8], start: usize, prefix: &str) -> bool {
 fn torn(pattern: &Regex, text: &str, start: usize, after: usize, spans: &mut Spans) {
     const PIECE: usize = 80;
     let bytes = text.as_bytes();
-    let piece = |from: usize| {
-        let run = bytes[from..].iter().take(PIECE);
-        run.take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
-            .count()
-    };
+    let part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let piece = |from: usize| run(bytes, from, PIECE, part);
     // A short beginning without a digit is a word at the end of a line.
     let first = after + piece(after);
     let head = &bytes[after..first];
     if head.len() < 8 || !head.iter().any(u8::is_ascii_digit) {
         return;
     }
-    let gap = [&b"\n"[..], b"\r\n", b"\\\n"]
-        .into_iter()
-        .find(|gap| bytes[first..].starts_with(gap));
+    let mut gaps = [&b"\n"[..], b"\r\n", b"\\\n"].into_iter();
+    let gap = gaps.find(|gap| bytes[first..].starts_with(gap));
     let Some(gap) = gap else { return };
     let second = first + gap.len();
     let end = second + piece(second);
@@ -208,9 +201,8 @@ fn telegram(bytes: &[u8], start: usize, end: usize, spans: &mut Spans) {
 /// Thirty-two hex digits and a data centre.
 fn mailchimp(bytes: &[u8], start: usize, end: usize, spans: &mut Spans) {
     let from = start.saturating_sub(32);
-    let hex = bytes[from..start]
-        .iter()
-        .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let digit = |b: &u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+    let hex = bytes[from..start].iter().all(digit);
     let whole = from == 0 || !bytes[from - 1].is_ascii_alphanumeric();
     if start - from == 32 && hex && whole {
         spans.add(from, end, "api_key".into());
@@ -236,11 +228,7 @@ fn partner(text: &str, from: usize, spans: &mut Spans) {
             at += 1;
             continue;
         }
-        let run = bytes[at..]
-            .iter()
-            .take(64)
-            .take_while(|b| is_digit(**b))
-            .count();
+        let run = run(bytes, at, 64, is_digit);
         let piece = &text[at..at + run];
         let hex = piece.bytes().all(|b| b.is_ascii_hexdigit());
         if run == 40 && !hex && !is_dull(piece, 0) {
