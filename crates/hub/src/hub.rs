@@ -36,7 +36,7 @@ use crate::{
     },
     hub::{
         app::{App, Reached, Sockets, Watched},
-        together::Ownership,
+        together::{Ownership, Starting},
     },
     identity::tokens,
     log::socket_mode,
@@ -179,8 +179,23 @@ impl Hub {
                 None => 0,
             };
             let own_name = store.write(|tx| tokens::own_name(tx.db())).await?;
+            let ownership = Ownership::new(meets.is_none());
+            let starting = match meets {
+                Some(_) => Some(Starting::begin(store.clone(), ownership.clone()).await),
+                None => None,
+            };
             let relay = match config.relay {
-                Some(slack) => Some(Relay::prepare(&store, slack, cancel.clone()).await?),
+                Some(slack) => {
+                    let prepared = Relay::prepare(&store, &ownership, slack, cancel.clone()).await;
+                    match (prepared, starting.as_ref()) {
+                        (Ok(relay), _) => Some(relay),
+                        (Err(error), None) => return Err(error),
+                        (Err(error), Some(_)) => {
+                            together::leave(&store).await;
+                            return Err(error);
+                        }
+                    }
+                }
                 None => None,
             };
             let ports = if config.exact { 1 } else { PORTS };
@@ -229,7 +244,7 @@ impl Hub {
                     traces,
                 },
                 known: Mutex::new(HashMap::new()),
-                ownership: Ownership::new(meets.is_none()),
+                ownership,
             });
             let relay = relay.map(|relay| {
                 let work = move |app| relay::run(app, Arc::clone(&relay));
@@ -247,6 +262,7 @@ impl Hub {
                 let work = move |app| notify::keep_telling(app, webhook.clone());
                 later.push(tokio::spawn(owned(Arc::clone(&app), work)));
             }
+            drop(starting);
             if let Some(address) = meets {
                 later.push(tokio::spawn(together::keep_beating(Arc::clone(&app))));
                 let hearing = together::keep_hearing(Arc::clone(&app), address, seen);

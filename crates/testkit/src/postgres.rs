@@ -6,9 +6,11 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read},
-    net::TcpListener,
+    net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    thread::sleep,
+    time::Duration,
 };
 
 use tempfile::TempDir;
@@ -61,6 +63,12 @@ impl Postgres {
         format!("postgres://butler@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn listens(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
     /// Kills it, as a crash would.
     pub fn kill(&mut self) {
         if let Some(mut server) = self.server.take() {
@@ -71,6 +79,21 @@ impl Postgres {
 
     /// Starts it, again if need be, and waits until it takes connections.
     pub fn up(&mut self) {
+        for _ in 0..300 {
+            match self.try_up() {
+                Ok(server) => {
+                    self.server = Some(server);
+                    return;
+                }
+                // What a killed server has started ends by itself, a moment later.
+                Err(told) if told.contains("still in use") => sleep(Duration::from_millis(100)),
+                Err(told) => panic!("PostgreSQL does not start: {told}"),
+            }
+        }
+        panic!("what a killed PostgreSQL has started does not end");
+    }
+
+    fn try_up(&self) -> Result<Child, String> {
         let port = self.port.to_string();
         let mut server = self
             .command("postgres")
@@ -90,11 +113,13 @@ impl Postgres {
         let mut lines = BufReader::new(server.stderr.take().unwrap());
         let mut told = String::new();
         while !told.contains("ready to accept connections") {
-            let read = lines.read_line(&mut told).unwrap();
-            assert!(read > 0, "PostgreSQL does not start: {told}");
+            if lines.read_line(&mut told).unwrap() == 0 {
+                server.wait().unwrap();
+                return Err(told);
+            }
         }
         std::thread::spawn(move || lines.read_to_end(&mut Vec::new()));
-        self.server = Some(server);
+        Ok(server)
     }
 
     fn data(&self) -> PathBuf {

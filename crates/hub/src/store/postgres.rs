@@ -7,18 +7,18 @@ mod translate;
 mod values;
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::HashMap,
     fmt,
     pin::pin,
     sync::{Arc, OnceLock},
     task::{Context, Poll, Wake},
     thread::{self, Thread},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use butler_protocol::Secret;
-use tokio::{runtime::Runtime, sync::mpsc};
+use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Statement, types::Type};
 use url::Url;
 
@@ -32,6 +32,10 @@ const SCHEMA: &str = "codebutler";
 const CONNECT: Duration = Duration::from_secs(5);
 /// After so long without a word the other side counts as gone.
 const SILENCE: Duration = Duration::from_secs(15);
+
+/// Longer than a statement may take there (`statement_timeout`): a middle man may hold a
+/// connection open that leads nowhere.
+const PATIENCE: Duration = Duration::from_secs(65);
 
 /// What holds for every connection. Whoever holds the right to write and falls silent
 /// loses it, or all hubs would wait for one that is cut off.
@@ -104,9 +108,10 @@ impl Address {
         let config = self.config.clone();
         let (answer, connected) = std::sync::mpsc::sync_channel(1);
         runtime()?.spawn(async move {
-            let (client, mut connection) = match config.connect(NoTls).await {
-                Ok(both) => both,
-                Err(error) => return drop(answer.send(Err(error))),
+            let (client, mut connection) = match timeout(CONNECT * 2, config.connect(NoTls)).await {
+                Ok(Ok(both)) => both,
+                Ok(Err(error)) => return drop(answer.send(Err(Error::from(error)))),
+                Err(_) => return drop(answer.send(Err(Error::Silent))),
             };
             let _ = answer.send(Ok(client));
             loop {
@@ -125,6 +130,7 @@ impl Address {
             ready: RefCell::default(),
             lock: lock_of(&self.schema),
             bell: format!("codebutler_{}", self.schema),
+            silent: Cell::new(false),
         };
         pg.batch(SETTINGS)?;
         pg.batch(&format!("SET search_path = \"{}\"", self.schema))?;
@@ -155,6 +161,8 @@ pub(crate) struct Pg {
     ready: RefCell<HashMap<(String, Vec<Type>), Statement>>,
     lock: i64,
     bell: String,
+    /// Whether it was given up because it said nothing.
+    silent: Cell<bool>,
 }
 
 impl fmt::Debug for Pg {
@@ -166,7 +174,7 @@ impl fmt::Debug for Pg {
 impl Pg {
     /// Statements without values, as they are.
     pub(crate) fn batch(&self, sql: &str) -> Result<()> {
-        Ok(wait(self.client.batch_execute(sql))?)
+        self.ask(self.client.batch_execute(sql))
     }
 
     /// Begins to write: one hub after the other, so that what is numbered later is also
@@ -182,14 +190,24 @@ impl Pg {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.client.is_closed()
+        self.silent.get() || self.client.is_closed()
+    }
+
+    fn ask<T>(&self, asked: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T> {
+        match wait(asked, Instant::now() + PATIENCE) {
+            Some(answer) => Ok(answer?),
+            None => {
+                self.silent.set(true);
+                Err(Error::Silent)
+            }
+        }
     }
 
     pub(crate) fn execute(&self, sql: &str, values: &impl Params) -> Result<usize> {
         let values = listed(values);
         let statement = self.prepare(sql, &values)?;
         let places = values::places(&values);
-        let changed = wait(self.client.execute(&statement, &places))?;
+        let changed = self.ask(self.client.execute(&statement, &places))?;
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 
@@ -197,7 +215,7 @@ impl Pg {
         let values = listed(values);
         let statement = self.prepare(sql, &values)?;
         let places = values::places(&values);
-        Ok(wait(self.client.query(&statement, &places))?)
+        self.ask(self.client.query(&statement, &places))
     }
 
     fn prepare(&self, sql: &str, values: &[Value<'_>]) -> Result<Statement> {
@@ -206,7 +224,7 @@ impl Pg {
         if let Some(ready) = self.ready.borrow().get(&key) {
             return Ok(ready.clone());
         }
-        let statement = wait(self.client.prepare_typed(&translated(sql), &key.1))?;
+        let statement = self.ask(self.client.prepare_typed(&translated(sql), &key.1))?;
         self.ready.borrow_mut().insert(key, statement.clone());
         Ok(statement)
     }
@@ -234,7 +252,7 @@ fn runtime() -> Result<&'static Runtime> {
 
 /// Waits on this thread. What is waited for happens on the connections' thread, so
 /// that this one may belong to anybody's runtime.
-fn wait<F: Future>(future: F) -> F::Output {
+fn wait<F: Future>(future: F, until: Instant) -> Option<F::Output> {
     struct Wakes(Thread);
     impl Wake for Wakes {
         fn wake(self: Arc<Self>) {
@@ -246,8 +264,11 @@ fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     loop {
         match future.as_mut().poll(&mut context) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
+            Poll::Ready(output) => return Some(output),
+            Poll::Pending => match until.checked_duration_since(Instant::now()) {
+                Some(left) => thread::park_timeout(left),
+                None => return None,
+            },
         }
     }
 }

@@ -109,6 +109,11 @@ pub(crate) fn beat(db: &Db, hub: &str, here: &[AgentKey]) -> Result<Beat, Troubl
         "DELETE FROM wakes WHERE at < clock_timestamp() - ?1 * interval '1 minute'",
         [WAKES_MINUTES],
     )?;
+    // Whoever asked has given up by then, and asks again.
+    db.execute(
+        "DELETE FROM slack_calls WHERE at < clock_timestamp() - interval '1 minute'",
+        [],
+    )?;
     let mut statement = db.prepare_cached("SELECT agents FROM hubs WHERE hub <> ?1")?;
     let rows = statement.query_map([hub], |row| row.get::<_, String>(0))?;
     let mut elsewhere = HashSet::new();
@@ -128,6 +133,19 @@ pub(crate) fn beat(db: &Db, hub: &str, here: &[AgentKey]) -> Result<Beat, Troubl
         )
         .optional()?;
     Ok(Beat { elsewhere, owner })
+}
+
+/// Whether what a hub writes as the owner still counts. In the transaction that writes it:
+/// who follows takes the lease in one of its own, before this one or after it.
+pub(crate) fn check_owner(db: &Db, hub: &str, number: i64) -> Result<(), Trouble> {
+    if db.shared().is_none() {
+        return Ok(());
+    }
+    let sql = "SELECT 1 FROM leases WHERE name = 'owner' AND hub = ?1 AND epoch = ?2";
+    let counts: Option<i64> = db
+        .query_row(sql, params![hub, number], |row| row.get(0))
+        .optional()?;
+    counts.map(drop).ok_or(Trouble::NotOwner)
 }
 
 /// A hub that stops leaves at once what it would lose by falling silent.
@@ -160,6 +178,41 @@ pub(crate) fn take_ticket(db: &Db, ticket: &str) -> Result<Option<AgentKey>, Tro
             |row| row.get(0),
         )
         .optional()?)
+}
+
+/// Leaves a call to Slack to the owner; gives its number.
+pub(crate) fn ask_owner(db: &Db, call: &str) -> Result<i64, Trouble> {
+    let sql = "INSERT INTO slack_calls (call) VALUES (?1) RETURNING id";
+    Ok(db.query_row(sql, [call], |row| row.get(0))?)
+}
+
+/// The calls above `after` that nobody has answered, oldest first.
+pub(crate) fn unanswered(db: &Db, after: i64) -> Result<Vec<(i64, String)>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT id, call FROM slack_calls WHERE answer IS NULL AND id > ?1 ORDER BY id LIMIT 64",
+    )?;
+    let rows = statement.query_map([after], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The owner's answer to a call.
+pub(crate) fn answer_call(db: &Db, id: i64, answer: &str) -> Result<(), Trouble> {
+    let sql = "UPDATE slack_calls SET answer = ?2 WHERE id = ?1";
+    db.execute(sql, params![id, answer])?;
+    Ok(())
+}
+
+/// What the owner has answered, once it has.
+pub(crate) fn answer_of(db: &Db, id: i64) -> Result<Option<String>, Trouble> {
+    let sql = "SELECT answer FROM slack_calls WHERE id = ?1";
+    let answer = db.query_row(sql, [id], |row| row.get::<_, Option<String>>(0));
+    Ok(answer.optional()?.flatten())
+}
+
+/// A call whose answer was read, or is not waited for any more.
+pub(crate) fn forget_call(db: &Db, id: i64) -> Result<(), Trouble> {
+    db.execute("DELETE FROM slack_calls WHERE id = ?1", [id])?;
+    Ok(())
 }
 
 #[cfg(test)]
