@@ -50,7 +50,7 @@ use crate::{
     presence::{Presence, absent, notify},
     relay::{self, Relay},
     serve,
-    store::{Store, StoreThreads, db::system_clock, place::StorePlace, shared},
+    store::{Store, StoreThreads, db::system_clock, place::StorePlace},
     web_api::{self, chat::schedule, file_transfer, response_url},
     workspace::decide::Rules,
 };
@@ -174,10 +174,6 @@ impl Hub {
                 .await
                 .map_err(|_| HubError::Step(crate::Trouble::Closed))??;
             let meets = store.meets().cloned();
-            let seen = match meets {
-                Some(_) => store.read(shared::newest_wake).await?,
-                None => 0,
-            };
             let own_name = store.write(|tx| tokens::own_name(tx.db())).await?;
             let ownership = Ownership::new(meets.is_none());
             let starting = match meets {
@@ -265,7 +261,7 @@ impl Hub {
             drop(starting);
             if let Some(address) = meets {
                 later.push(tokio::spawn(together::keep_beating(Arc::clone(&app))));
-                let hearing = together::keep_hearing(Arc::clone(&app), address, seen);
+                let hearing = together::keep_hearing(Arc::clone(&app), address);
                 later.push(tokio::spawn(hearing));
             }
             let router = router(app, Webhooks::new(config.outside.forge_secret));

@@ -25,7 +25,7 @@ use tracing::{info, warn};
 use crate::{
     error::Trouble,
     hub::app::App,
-    log::notice::{AgentKey, Notice},
+    log::notice::AgentKey,
     presence,
     store::{
         Store,
@@ -265,8 +265,8 @@ pub(crate) async fn leave(store: &Store) {
     }
 }
 
-/// Passes on to this hub's listeners what other hubs have written after `seen`.
-pub(crate) async fn keep_hearing(app: Arc<App>, address: Address, mut seen: i64) {
+/// Passes on to this hub's listeners what other hubs write.
+pub(crate) async fn keep_hearing(app: Arc<App>, address: Address) {
     while !app.cancel.is_cancelled() {
         let address = address.clone();
         let opened = tokio::task::spawn_blocking(move || address.listen());
@@ -280,7 +280,9 @@ pub(crate) async fn keep_hearing(app: Arc<App>, address: Address, mut seen: i64)
             Err(_) => return,
         };
         loop {
-            seen = hear(&app, seen).await;
+            if let Err(error) = app.store.hear().await {
+                warn!(%error, "what other hubs said cannot be read");
+            }
             tokio::select! {
                 () = app.cancel.cancelled() => return,
                 rang = rings.recv() => if rang.is_none() { break },
@@ -288,27 +290,6 @@ pub(crate) async fn keep_hearing(app: Arc<App>, address: Address, mut seen: i64)
             }
         }
         sleep(AGAIN).await;
-    }
-}
-
-async fn hear(app: &App, seen: i64) -> i64 {
-    let hub = app.store.hub();
-    match app
-        .store
-        .read(move |db| shared::heard(db, &hub, seen))
-        .await
-    {
-        Ok((notices, newest)) => {
-            for notice in notices {
-                // Nobody listening is fine: notices are only wake-ups.
-                let _ = app.notices.send(Arc::<Notice>::new(notice));
-            }
-            newest
-        }
-        Err(error) => {
-            warn!(%error, "what other hubs said cannot be read");
-            seen
-        }
     }
 }
 

@@ -32,9 +32,15 @@ pub(super) fn last_stamp(db: &Db) -> Result<Option<u64>, Trouble> {
 }
 
 /// Before a commit: keeps the last timestamp, and tells the other hubs what is said.
-pub(super) fn tell(db: &Db, hub: &str, stamp: u64, said: &[Notice]) -> Result<(), Trouble> {
+/// Gives the number of that, if anything was.
+pub(super) fn tell(
+    db: &Db,
+    hub: &str,
+    stamp: u64,
+    said: &[Notice],
+) -> Result<Option<i64>, Trouble> {
     let Some(pg) = db.shared() else {
-        return Ok(());
+        return Ok(None);
     };
     db.execute(
         "UPDATE last_stamp SET micros = ?1 WHERE micros < ?1",
@@ -42,13 +48,15 @@ pub(super) fn tell(db: &Db, hub: &str, stamp: u64, said: &[Notice]) -> Result<()
     )?;
     let notices: Vec<Value> = said.iter().filter_map(Notice::for_others).collect();
     if notices.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
-    db.execute(
-        "INSERT INTO wakes (hub, notices) VALUES (?1, ?2)",
+    let number = db.query_row(
+        "INSERT INTO wakes (hub, notices) VALUES (?1, ?2) RETURNING seq",
         params![hub, Value::from(notices).to_string()],
+        |row| row.get(0),
     )?;
-    Ok(pg.ring()?)
+    pg.ring()?;
+    Ok(Some(number))
 }
 
 /// The number of the last thing that was said.
@@ -57,28 +65,27 @@ pub(crate) fn newest_wake(db: &Db) -> Result<i64, Trouble> {
     Ok(db.query_row(sql, [], |row| row.get(0))?)
 }
 
-/// What other hubs said after `seen`, and up to which number that is. Who comes so late
-/// that some of it is gone finds [`Notice::Missed`] first.
-pub(crate) fn heard(db: &Db, hub: &str, seen: i64) -> Result<(Vec<Notice>, i64), Trouble> {
+/// What hubs said after `seen`, and up to which number that is: also what this hub itself
+/// said in a commit whose end it did not hear of. Who comes so late that some of it is
+/// gone finds [`Notice::Missed`] first.
+pub(super) fn heard(db: &Db, seen: i64) -> Result<(Vec<Notice>, i64), Trouble> {
     let mut statement = db.prepare_cached(
-        "SELECT seq, hub, notices, (SELECT min(seq) FROM wakes) FROM wakes
+        "SELECT seq, notices, (SELECT min(seq) FROM wakes) FROM wakes
          WHERE seq > ?1 ORDER BY seq LIMIT 1000",
     )?;
     let rows = statement.query_map([seen], |row| {
-        let (seq, by, notices): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok((seq, by, notices, row.get::<_, i64>(3)?))
+        let (seq, notices): (i64, String) = (row.get(0)?, row.get(1)?);
+        Ok((seq, notices, row.get::<_, i64>(2)?))
     })?;
     let (mut found, mut newest) = (Vec::new(), seen);
     for row in rows {
-        let (seq, by, notices, oldest) = row?;
+        let (seq, notices, oldest) = row?;
         if newest == seen && oldest > seen + 1 {
             found.push(Notice::Missed);
         }
         newest = seq;
-        if by != hub {
-            for notice in serde_json::from_str::<Vec<Value>>(&notices)? {
-                found.extend(Notice::from_others(db, &notice)?);
-            }
+        for notice in serde_json::from_str::<Vec<Value>>(&notices)? {
+            found.extend(Notice::from_others(db, &notice)?);
         }
     }
     Ok((found, newest))
@@ -275,17 +282,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let db = open(&server, &dir);
         let said = Notice::SessionEnded(butler_protocol::UserId::new("U1"));
+        let mut own = None;
         for _ in 0..3 {
-            tell(&db, "one", 5, std::slice::from_ref(&said)).unwrap();
+            own = tell(&db, "one", 5, std::slice::from_ref(&said)).unwrap();
         }
         assert_eq!(last_stamp(&db).unwrap(), Some(5));
-        let (heard_by_self, newest) = heard(&db, "one", 0).unwrap();
-        assert!(heard_by_self.is_empty());
-        assert_eq!(heard(&db, "other", 0).unwrap().0.len(), 3);
-        assert!(heard(&db, "other", newest).unwrap().0.is_empty());
+        let (all, newest) = heard(&db, 0).unwrap();
+        assert_eq!((all.len(), Some(newest)), (3, own));
+        assert!(heard(&db, newest).unwrap().0.is_empty());
         db.execute("DELETE FROM wakes WHERE seq < ?1", [newest])
             .unwrap();
-        let (found, _) = heard(&db, "other", 1).unwrap();
+        let (found, _) = heard(&db, 1).unwrap();
         assert!(matches!(found[0], Notice::Missed), "{found:?}");
     }
 }

@@ -92,7 +92,9 @@ fn lines(file: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let whole = text.rfind('\n').map_or(0, |end| end + 1);
     let lines = text[..whole].lines();
-    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 struct Hearer {
@@ -458,7 +460,11 @@ async fn two_hubs_under_faults_lose_double_and_reorder_nothing() {
         .collect();
     let mut work = JoinSet::new();
     for (number, thread) in roots.iter().enumerate() {
-        work.spawn(clients.clone().talk(HEARERS[number], thread.clone(), number));
+        work.spawn(
+            clients
+                .clone()
+                .talk(HEARERS[number], thread.clone(), number),
+        );
         let next = HEARERS[(number + 1) % HEARERS.len()];
         work.spawn(clients.clone().talk(next, thread.clone(), number + THREADS));
         work.spawn(clients.clone().chat(number % 2, thread.clone()));
@@ -484,9 +490,10 @@ async fn two_hubs_under_faults_lose_double_and_reorder_nothing() {
         let texts = messages.map(|message| message.text).collect();
         history.threads.insert(thread.to_string(), texts);
     }
-    let decided = history.operations.iter().filter(|one| {
-        matches!(one.deed, Deed::Decided { .. }) && one.outcome == Outcome::Done
-    });
+    let decided = history
+        .operations
+        .iter()
+        .filter(|one| matches!(one.deed, Deed::Decided { .. }) && one.outcome == Outcome::Done);
     let decided = decided.count();
     let threads = history.threads.clone();
     until_quiet(&hearers, |role, lines| {
@@ -497,7 +504,9 @@ async fn two_hubs_under_faults_lose_double_and_reorder_nothing() {
             let of_kind = lines.iter().filter(|line| line["kind"] == json!(kind));
             let here = of_kind.filter(|line| {
                 kind == StampKind::Decision
-                    || line["text"].as_str().is_some_and(|text| !text.starts_with("root "))
+                    || line["text"]
+                        .as_str()
+                        .is_some_and(|text| !text.starts_with("root "))
                         && threads.contains_key(line["thread"].as_str().unwrap_or_default())
             });
             here.count()
@@ -511,8 +520,7 @@ async fn two_hubs_under_faults_lose_double_and_reorder_nothing() {
         history.subscribers.push(one);
     }
     for line in lines(&hearers[0].file) {
-        if let (Some(request), Some(choice)) = (line["request"].as_str(), line["choice"].as_str())
-        {
+        if let (Some(request), Some(choice)) = (line["request"].as_str(), line["choice"].as_str()) {
             let all = history.decisions.entry(request.to_owned()).or_default();
             all.push(choice.to_owned());
         }
@@ -641,14 +649,19 @@ async fn two_hubs_before_slack_post_once_hear_everything_and_have_one_owner() {
     history.threads = [(thread.to_string(), texts.collect())].into();
     for hearer in &hearers {
         let mut one = subscriber(hearer, &history.threads);
-        one.heard.retain(|event| event.text != "the thread" && !event.text.is_empty());
+        one.heard
+            .retain(|event| event.text != "the thread" && !event.text.is_empty());
         history.subscribers.push(one);
     }
     let mut wrong = judge(&history);
     // What stands in Slack itself.
     let messages = pair.slack.as_ref().unwrap().messages(channel.as_str());
-    let texts = messages.iter().filter_map(|message| message["text"].as_str());
-    let texts = texts.filter(|text| *text != "the thread").map(str::to_owned);
+    let texts = messages
+        .iter()
+        .filter_map(|message| message["text"].as_str());
+    let texts = texts
+        .filter(|text| *text != "the thread")
+        .map(str::to_owned);
     let in_slack = History {
         operations: history.operations.clone(),
         threads: [(thread.to_string(), texts.collect())].into(),

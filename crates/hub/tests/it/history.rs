@@ -181,7 +181,9 @@ fn heard(history: &History, one: &Subscriber, wrong: &mut Vec<String>) {
         let mut in_order = wanted.clone();
         in_order.retain(|text| got.contains(text));
         if in_order != got {
-            wrong.push(format!("{name} heard in {thread}: {got:?}, it is {wanted:?}"));
+            wrong.push(format!(
+                "{name} heard in {thread}: {got:?}, it is {wanted:?}"
+            ));
         }
         for pair in events.windows(2) {
             if pair[0].seq >= pair[1].seq {
@@ -192,7 +194,9 @@ fn heard(history: &History, one: &Subscriber, wrong: &mut Vec<String>) {
     }
     for (thread, events) in by_thread {
         let count = events.len();
-        wrong.push(format!("{name} heard {count} of {thread}, which is not there"));
+        wrong.push(format!(
+            "{name} heard {count} of {thread}, which is not there"
+        ));
     }
 }
 
@@ -237,10 +241,14 @@ fn money(history: &History, wrong: &mut Vec<String>) {
         );
         let kept = history.set_aside.get(budget).copied().unwrap_or(0);
         if granted > *cap || kept > *cap {
-            wrong.push(format!("{budget}: {granted} granted, {kept} kept, cap {cap}"));
+            wrong.push(format!(
+                "{budget}: {granted} granted, {kept} kept, cap {cap}"
+            ));
         }
         if kept < granted || kept > at_most {
-            wrong.push(format!("{budget}: {kept} kept, {granted} to {at_most} granted"));
+            wrong.push(format!(
+                "{budget}: {kept} kept, {granted} to {at_most} granted"
+            ));
         }
     }
 }
@@ -371,7 +379,10 @@ mod tests {
         let mut history = good();
         spoil(&mut history);
         let wrong = judge(&history);
-        assert!(wrong.iter().any(|one| one.contains(what)), "{what}: {wrong:?}");
+        assert!(
+            wrong.iter().any(|one| one.contains(what)),
+            "{what}: {wrong:?}"
+        );
     }
 
     fn stands(history: &mut History) -> &mut Vec<String> {
@@ -421,7 +432,8 @@ mod tests {
             h.decisions.get_mut("r").unwrap().push("reject".to_owned());
         });
         finds("was decided approve, it is", |h| {
-            h.decisions.insert("r".to_owned(), vec!["reject".to_owned()]);
+            h.decisions
+                .insert("r".to_owned(), vec!["reject".to_owned()]);
         });
         finds("was decided reject, it is", |h| {
             h.operations.push(decides("reject", Outcome::Done));
@@ -448,7 +460,9 @@ mod tests {
     fn there_is_one_owner_at_a_time() {
         finds("one at 51", |h| h.acts.push(act("one", 51)));
         finds("other at 49", |h| h.acts.push(act("other", 49)));
-        finds("owners out of order", |h| h.leases.push(lease(2, "one", 60)));
+        finds("owners out of order", |h| {
+            h.leases.push(lease(2, "one", 60))
+        });
         finds("the owner is None", |h| h.leases.clear());
         finds("by one: upstream_inbox", |h| {
             h.strays.push("by one: upstream_inbox".to_owned());

@@ -125,7 +125,10 @@ impl PairedHub {
 
     pub(crate) fn signal(&self, signal: &str) {
         let child = self.child.as_ref().unwrap().id().to_string();
-        Command::new("kill").args([signal, &child]).status().unwrap();
+        Command::new("kill")
+            .args([signal, &child])
+            .status()
+            .unwrap();
     }
 
     /// What it has said since it was first started.

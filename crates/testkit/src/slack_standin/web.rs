@@ -5,7 +5,10 @@ use axum::{
     Json, Router,
     body::Bytes,
     extract::{Path, State as Here},
-    http::{HeaderMap, StatusCode, header::{HOST, RETRY_AFTER}},
+    http::{
+        HeaderMap, StatusCode,
+        header::{HOST, RETRY_AFTER},
+    },
     response::{IntoResponse, Response},
     routing::{any, get, post},
 };
