@@ -4,9 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test kit stops at the first surprise")]
 
 use std::{
-    fs,
+    fs::{self, Permissions},
     io::{BufRead, BufReader, Read},
     net::{SocketAddr, TcpListener},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread::sleep,
@@ -22,6 +23,8 @@ pub struct Postgres {
     programs: PathBuf,
     port: u16,
     server: Option<Child>,
+    /// Whether it takes connections with TLS only.
+    secured: bool,
 }
 
 impl Postgres {
@@ -42,6 +45,7 @@ impl Postgres {
             folder,
             programs,
             server: None,
+            secured: false,
         };
         if is_root() {
             run(Command::new("chown")
@@ -61,6 +65,23 @@ impl Postgres {
     #[must_use]
     pub fn address(&self) -> String {
         format!("postgres://butler@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Starts it anew with this certificate and its key; nobody gets in without TLS.
+    pub fn secure(&mut self, certificate: &str, key: &str) {
+        self.kill();
+        let data = self.data();
+        fs::write(data.join("server.crt"), certificate).unwrap();
+        fs::write(data.join("server.key"), key).unwrap();
+        fs::write(data.join("pg_hba.conf"), "hostssl all all all trust\n").unwrap();
+        fs::set_permissions(data.join("server.key"), Permissions::from_mode(0o600)).unwrap();
+        if is_root() {
+            run(Command::new("chown")
+                .arg("nobody")
+                .args([data.join("server.crt"), data.join("server.key")]));
+        }
+        self.secured = true;
+        self.up();
     }
 
     /// Where it listens.
@@ -107,6 +128,7 @@ impl Postgres {
                 "-c",
                 "log_min_messages=warning",
             ])
+            .args(["-c", if self.secured { "ssl=on" } else { "ssl=off" }])
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();

@@ -1,8 +1,10 @@
-//! A store in PostgreSQL, for more than one hub: its address, a connection, and how a
+//! A store in PostgreSQL, for more than one hub: a connection, and how a
 //! statement runs there. The connection's own task lives on a thread of its own, so that
 //! callers wait for it as they wait for a file, also inside of somebody's runtime.
 
+mod address;
 mod schema;
+mod tls;
 mod translate;
 mod values;
 
@@ -17,17 +19,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use butler_protocol::Secret;
 use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Statement, types::Type};
-use url::Url;
+use tokio_postgres::{AsyncMessage, Client, Row, Statement, types::Type};
 
 use crate::store::sql::{Error, Params, Result, Value};
 
+pub(crate) use self::address::Address;
 pub(super) use self::translate::statement as translated;
 
-/// The schema of a database in which the tables are, unless the address names another.
-const SCHEMA: &str = "codebutler";
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
 /// After so long without a word the other side counts as gone.
@@ -44,50 +43,7 @@ const SETTINGS: &str =
     SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3;
     SET statement_timeout = '60s';";
 
-/// The address of a store.
-#[derive(Clone)]
-pub(crate) struct Address {
-    config: Config,
-    schema: String,
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown())
-    }
-}
-
 impl Address {
-    /// Reads `postgres://…`; `schema=` in it names the schema.
-    pub(crate) fn parse(address: &Secret) -> Result<Self> {
-        let mut url: Url = address.expose().parse().map_err(|_| Error::Address)?;
-        let pairs = url.query_pairs().into_owned();
-        let (own, passed): (Vec<_>, Vec<_>) = pairs.partition(|(name, _)| name == "schema");
-        url.set_query(None);
-        for (name, value) in passed {
-            url.query_pairs_mut().append_pair(&name, &value);
-        }
-        let schema = own.into_iter().next_back().map(|(_, value)| value);
-        let schema = schema.unwrap_or_else(|| SCHEMA.to_owned());
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        if schema.is_empty() || !schema.chars().all(plain) {
-            return Err(Error::Address);
-        }
-        let mut config: Config = url.as_str().parse().map_err(|_| Error::Address)?;
-        config.connect_timeout(CONNECT).tcp_user_timeout(SILENCE);
-        config.keepalives_idle(Duration::from_secs(5));
-        config.keepalives_interval(Duration::from_secs(3));
-        config.keepalives_retries(3).application_name("codebutler");
-        Ok(Self { config, schema })
-    }
-
-    /// Server, database and schema, without the password.
-    pub(crate) fn shown(&self) -> String {
-        let hosts: Vec<String> = self.config.get_hosts().iter().map(host).collect();
-        let database = self.config.get_dbname().unwrap_or_default();
-        format!("{}/{database} ({})", hosts.join(","), self.schema)
-    }
-
     /// Connects, and has the tables of this build there.
     pub(crate) fn open(&self) -> Result<(Pg, u32)> {
         let pg = self.connect(None)?;
@@ -105,10 +61,10 @@ impl Address {
     }
 
     fn connect(&self, told: Option<mpsc::Sender<()>>) -> Result<Pg> {
-        let config = self.config.clone();
+        let (config, tls) = (self.config.clone(), self.tls.clone());
         let (answer, connected) = std::sync::mpsc::sync_channel(1);
         runtime()?.spawn(async move {
-            let (client, mut connection) = match timeout(CONNECT * 2, config.connect(NoTls)).await {
+            let (client, mut connection) = match timeout(CONNECT * 2, config.connect(tls)).await {
                 Ok(Ok(both)) => both,
                 Ok(Err(error)) => return drop(answer.send(Err(Error::from(error)))),
                 Err(_) => return drop(answer.send(Err(Error::Silent))),
@@ -135,13 +91,6 @@ impl Address {
         pg.batch(SETTINGS)?;
         pg.batch(&format!("SET search_path = \"{}\"", self.schema))?;
         Ok(pg)
-    }
-}
-
-fn host(host: &tokio_postgres::config::Host) -> String {
-    match host {
-        tokio_postgres::config::Host::Tcp(name) => name.clone(),
-        tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
     }
 }
 
@@ -269,31 +218,6 @@ fn wait<F: Future>(future: F, until: Instant) -> Option<F::Output> {
                 Some(left) => thread::park_timeout(left),
                 None => return None,
             },
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_says_where_without_the_password() {
-        let written = [
-            "postgres://butler:",
-            "hunter",
-            "@db.example/team?schema=app",
-        ]
-        .concat();
-        let address = Address::parse(&Secret::new(written)).unwrap();
-        assert_eq!(format!("{address:?}"), "db.example/team (app)");
-        for odd in [
-            "",
-            "team",
-            "postgres://h/d?schema=a-b",
-            "postgres://h/d?no=1",
-        ] {
-            Address::parse(&Secret::new(odd)).unwrap_err();
         }
     }
 }

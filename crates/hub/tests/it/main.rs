@@ -26,6 +26,7 @@ mod page_snapshots;
 mod pair;
 mod people;
 mod postgres;
+mod postgres_tls;
 mod posting;
 mod readiness;
 mod real_slack;

@@ -15,6 +15,18 @@ pub enum Error {
     /// It is not an address of a database.
     #[error("not the address of a PostgreSQL database (postgres://user@host/name)")]
     Address,
+    /// What is said on the way there could be read by others.
+    #[error(
+        "the database {0} is on another machine: write `sslmode=verify-full` behind its address \
+         (TLS; `network.caFile` names the authority), or `sslmode=disable` where the way there is private"
+    )]
+    Plain(String),
+    /// It is no way of TLS that is known here.
+    #[error("`sslmode={0}` is not known; use verify-full, require or disable")]
+    SslMode(String),
+    /// The certificates to trust cannot be read.
+    #[error(transparent)]
+    Certificates(#[from] butler_tls::BadFile),
     /// There is no such row.
     #[error("no row")]
     NoRow,
