@@ -53,14 +53,22 @@ pub(crate) fn hub_store(settings: &Settings) -> StorePlace {
 
 /// The same in another database.
 pub(crate) fn store_in(settings: &Settings, database: Option<Secret>) -> StorePlace {
-    let slack = hub_access::relays(settings);
+    let slack = hub_access::relays(settings).then_some("codebutler_slack");
+    let added = [
+        ("schema", slack),
+        ("sslrootcert", settings.machine.network.ca_file.as_deref()),
+    ];
     let database = database.map(|address| match Url::parse(address.expose()) {
-        Ok(mut url) if slack && !url.query_pairs().any(|(name, _)| name == "schema") => {
-            let pair = ("schema", "codebutler_slack");
-            url.query_pairs_mut().append_pair(pair.0, pair.1);
+        Ok(mut url) => {
+            for (name, value) in added {
+                let written = url.query_pairs().any(|(given, _)| given == name);
+                if let (Some(value), false) = (value, written) {
+                    url.query_pairs_mut().append_pair(name, value);
+                }
+            }
             Secret::new(url.as_str())
         }
-        _ => address,
+        Err(_) => address,
     });
     StorePlace::new(hub_folder(settings), database)
 }

@@ -189,7 +189,8 @@ pub struct HubAddress {
     pub forge_secret: Option<Secret>,
     /// A PostgreSQL database for the hub's store, `postgres://user:password@host/name`, in place of a
     /// file: several hubs with the same address are one workspace. `schema=` behind a question mark
-    /// names the schema; `codebutler hub migrate` moves a workspace there.
+    /// names the schema; `codebutler hub migrate` moves a workspace there. Across a network
+    /// `sslmode=verify-full` has to be written there, which takes `network.caFile`, or `sslmode=disable`.
     #[schemars(with = "Option<String>", extend("x-secret" = true))]
     pub database: Option<Secret>,
 }

@@ -104,19 +104,32 @@ pub enum Trouble {
     Explained(Refusal, String),
     /// The engine under the store failed.
     #[error("store")]
-    Store(#[from] crate::store::sql::Error),
+    Store(#[source] crate::store::sql::Error),
     /// What the store holds cannot be read.
     #[error("stored JSON")]
     Json(#[from] serde_json::Error),
     /// Slack does not answer; the caller should try again.
     #[error("Slack does not answer")]
     Away,
+    /// Another hub does now what only one may do; the caller should try again.
+    #[error("this hub is not the owner any more")]
+    NotOwner,
     /// What was asked of the store panicked; it was undone.
     #[error("a change panicked")]
     Panicked,
     /// The store's thread is gone, or its last commit failed.
     #[error("the store is closed")]
     Closed,
+}
+
+/// A connection that ended says nothing about what was asked.
+impl From<crate::store::sql::Error> for Trouble {
+    fn from(error: crate::store::sql::Error) -> Self {
+        match error.is_passing() {
+            true => Self::Closed,
+            false => Self::Store(error),
+        }
+    }
 }
 
 impl Trouble {
@@ -133,7 +146,7 @@ impl Trouble {
     pub(crate) fn refusal(&self) -> Refusal {
         match self {
             Trouble::Refused(refusal) | Trouble::Explained(refusal, _) => *refusal,
-            Trouble::Away => Refusal::ServiceUnavailable,
+            Trouble::Away | Trouble::NotOwner | Trouble::Closed => Refusal::ServiceUnavailable,
             other => {
                 tracing::error!(error = ?other, "a call failed in the store");
                 Refusal::InternalError

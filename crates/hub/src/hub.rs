@@ -36,7 +36,7 @@ use crate::{
     },
     hub::{
         app::{App, Reached, Sockets, Watched},
-        together::Ownership,
+        together::{Ownership, Starting},
     },
     identity::tokens,
     log::socket_mode,
@@ -50,7 +50,7 @@ use crate::{
     presence::{Presence, absent, notify},
     relay::{self, Relay},
     serve,
-    store::{Store, StoreThreads, db::system_clock, place::StorePlace, shared},
+    store::{Store, StoreThreads, db::system_clock, place::StorePlace},
     web_api::{self, chat::schedule, file_transfer, response_url},
     workspace::decide::Rules,
 };
@@ -174,13 +174,24 @@ impl Hub {
                 .await
                 .map_err(|_| HubError::Step(crate::Trouble::Closed))??;
             let meets = store.meets().cloned();
-            let seen = match meets {
-                Some(_) => store.read(shared::newest_wake).await?,
-                None => 0,
-            };
             let own_name = store.write(|tx| tokens::own_name(tx.db())).await?;
+            let ownership = Ownership::new(meets.is_none());
+            let starting = match meets {
+                Some(_) => Some(Starting::begin(store.clone(), ownership.clone()).await),
+                None => None,
+            };
             let relay = match config.relay {
-                Some(slack) => Some(Relay::prepare(&store, slack, cancel.clone()).await?),
+                Some(slack) => {
+                    let prepared = Relay::prepare(&store, &ownership, slack, cancel.clone()).await;
+                    match (prepared, starting.as_ref()) {
+                        (Ok(relay), _) => Some(relay),
+                        (Err(error), None) => return Err(error),
+                        (Err(error), Some(_)) => {
+                            together::leave(&store).await;
+                            return Err(error);
+                        }
+                    }
+                }
                 None => None,
             };
             let ports = if config.exact { 1 } else { PORTS };
@@ -229,7 +240,7 @@ impl Hub {
                     traces,
                 },
                 known: Mutex::new(HashMap::new()),
-                ownership: Ownership::new(meets.is_none()),
+                ownership,
             });
             let relay = relay.map(|relay| {
                 let work = move |app| relay::run(app, Arc::clone(&relay));
@@ -247,9 +258,10 @@ impl Hub {
                 let work = move |app| notify::keep_telling(app, webhook.clone());
                 later.push(tokio::spawn(owned(Arc::clone(&app), work)));
             }
+            drop(starting);
             if let Some(address) = meets {
                 later.push(tokio::spawn(together::keep_beating(Arc::clone(&app))));
-                let hearing = together::keep_hearing(Arc::clone(&app), address, seen);
+                let hearing = together::keep_hearing(Arc::clone(&app), address);
                 later.push(tokio::spawn(hearing));
             }
             let router = router(app, Webhooks::new(config.outside.forge_secret));

@@ -26,6 +26,7 @@ mod receive;
 mod scopes;
 mod send;
 mod settle;
+mod through_owner;
 
 use std::{
     collections::HashMap,
@@ -45,12 +46,17 @@ use tokio_util::{
 use url::Url;
 
 use crate::store::db::Db;
-use crate::{HubError, identity::Person, store::Store};
+use crate::{
+    HubError,
+    hub::together::{OwnersStore, Ownership},
+    identity::Person,
+    store::Store,
+};
 
-pub(crate) use self::receive::interactions::respond;
 pub(crate) use self::send::files::download;
 pub use self::send::pace::Pace;
-pub(crate) use api::{answers, call};
+pub(crate) use self::through_owner::{call, respond};
+pub(crate) use api::answers;
 pub use scopes::{SCOPES, missing as missing_scopes};
 
 use self::send::in_flight::InFlight;
@@ -144,10 +150,11 @@ impl Relay {
         put(payload.get_mut("api_app_id"), &json!(""));
     }
 
-    /// Asks Slack who we are, finds the channels of the repos, and begins to listen. Not
-    /// to be let in is a failure of the start; a way that is blocked is a state.
+    /// Asks Slack who we are; the owner finds the channels of the repos, and begins to
+    /// listen. Not to be let in is a failure of the start; a way that is blocked is a state.
     pub(crate) async fn prepare(
         store: &Store,
+        ownership: &Ownership,
         config: RelayConfig,
         cancel: CancellationToken,
     ) -> Result<Arc<Self>, HubError> {
@@ -157,7 +164,7 @@ impl Relay {
             ca_file: config.ca_file,
         };
         let web = Web::at(&workspace, config.bot_token).map_err(refused)?;
-        let upstream = Upstream::new(web, config.pace);
+        let upstream = Upstream::new(web, config.pace, ownership.clone());
         let own = config.channels.clone();
         store
             .write(move |tx| {
@@ -165,14 +172,21 @@ impl Relay {
                     .try_for_each(|one| channel_requests::request(tx.db(), one))
             })
             .await?;
-        let (us, answers) = channels::introduce(store, &upstream, &config.channels).await?;
+        let owner = ownership.is_owner();
+        let owned = OwnersStore::new(store, ownership);
+        let (us, answers) = channels::introduce(&owned, &upstream, &config.channels, owner).await?;
         let app_token = config.app_token;
-        let socket = Socket::start(&workspace, app_token.clone(), cancel.child_token());
-        let socket = socket.map_err(refused)?;
-        let hearing = match answers {
-            true => first_word(&socket).await,
+        let start = || Socket::start(&workspace, app_token.clone(), cancel.child_token());
+        // Each connection takes events: only the owner has one.
+        let socket = owner.then(start).transpose().map_err(refused)?;
+        let hearing = match &socket {
+            Some(socket) if answers => first_word(socket).await,
             // Slack is away altogether; nothing is to be learned by waiting.
-            false => socket.hearing().borrow().clone(),
+            Some(socket) => socket.hearing().borrow().clone(),
+            None => Hearing::Reconnecting {
+                why: None,
+                tries: 0,
+            },
         };
         if let Hearing::Ended(ended) = hearing {
             return Err(HubError::Slack(hearing::cannot_start(ended)));
@@ -191,7 +205,7 @@ impl Relay {
             ear: hearing::Ear::new(hearing, store.now_ms()),
             working: send::working::Working::default(),
             plain: AtomicBool::new(false),
-            socket: Mutex::new(Some(socket)),
+            socket: Mutex::new(socket),
         }))
     }
 }
@@ -228,10 +242,12 @@ pub(crate) async fn run(app: Arc<crate::hub::app::App>, relay: Arc<Relay>) {
     let working = receive::ingest::run(Arc::clone(&app), Arc::clone(&relay), gaps);
     // Not left alone when another hub becomes the owner.
     let worker = AbortOnDropHandle::new(tokio::spawn(working));
+    let asked = through_owner::serve(Arc::clone(&app), Arc::clone(&relay));
+    let serving = AbortOnDropHandle::new(tokio::spawn(asked));
     receive::inbox::listen(&app, &relay).await;
     relay.cancel.cancelled().await;
     // A panic of the worker was already reported by the runtime.
-    let _ = worker.await;
+    let _ = tokio::join!(worker, serving);
     relay.tasks.close();
     relay.tasks.wait().await;
 }

@@ -145,6 +145,14 @@ impl Store {
         waiting.await.map_err(|_| Trouble::Closed)?
     }
 
+    /// Passes on to this hub's listeners what other hubs have written.
+    pub(crate) async fn hear(&self) -> Result<(), Trouble> {
+        let (answer, waiting) = oneshot::channel();
+        let queued = self.changes.send(Job::Hear(answer)).await;
+        queued.map_err(|_| Trouble::Closed)?;
+        waiting.await.map_err(|_| Trouble::Closed)?
+    }
+
     /// Whether every thread lives and has the file open; one that lost it tries
     /// again now. Says for everybody what does not work; the log says why.
     pub(crate) async fn check(&self) -> Result<(), &'static str> {

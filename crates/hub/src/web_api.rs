@@ -80,7 +80,9 @@ pub(crate) async fn handle(
             answer
         }
         // Agents repeat a call that was answered like this; an error they take as final.
-        Err(Trouble::Away) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Err(Trouble::Away | Trouble::NotOwner | Trouble::Closed) => {
+            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        }
         Err(Trouble::Explained(refusal, what)) => json!({"ok": false, "error": refusal.code(),
             "errors": [what], "response_metadata": {"messages": [format!("[ERROR] {what}")]}}),
         Err(trouble) => json!({"ok": false, "error": trouble.refusal().code()}),

@@ -11,6 +11,7 @@ mod hosted;
 mod image_standin;
 mod media_standin;
 mod postgres;
+mod proxy;
 mod scratch;
 mod slack_standin;
 
@@ -19,5 +20,6 @@ pub use hosted::{Flavour, Hosted};
 pub use image_standin::{Answers, ImageStandIn};
 pub use media_standin::MediaStandIn;
 pub use postgres::Postgres;
+pub use proxy::Proxy;
 pub use scratch::{Checkout, ScratchRepo, git};
-pub use slack_standin::{ALL_SCOPES, Disconnect, Limits, SlackStandIn};
+pub use slack_standin::{ALL_SCOPES, Disconnect, Limits, SlackStandIn, Visit};

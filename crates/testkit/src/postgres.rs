@@ -4,11 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "a test kit stops at the first surprise")]
 
 use std::{
-    fs,
+    fs::{self, Permissions},
     io::{BufRead, BufReader, Read},
-    net::TcpListener,
+    net::{SocketAddr, TcpListener},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    thread::sleep,
+    time::Duration,
 };
 
 use tempfile::TempDir;
@@ -20,6 +23,8 @@ pub struct Postgres {
     programs: PathBuf,
     port: u16,
     server: Option<Child>,
+    /// Whether it takes connections with TLS only.
+    secured: bool,
 }
 
 impl Postgres {
@@ -40,6 +45,7 @@ impl Postgres {
             folder,
             programs,
             server: None,
+            secured: false,
         };
         if is_root() {
             run(Command::new("chown")
@@ -61,6 +67,29 @@ impl Postgres {
         format!("postgres://butler@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// Starts it anew with this certificate and its key; nobody gets in without TLS.
+    pub fn secure(&mut self, certificate: &str, key: &str) {
+        self.kill();
+        let data = self.data();
+        fs::write(data.join("server.crt"), certificate).unwrap();
+        fs::write(data.join("server.key"), key).unwrap();
+        fs::write(data.join("pg_hba.conf"), "hostssl all all all trust\n").unwrap();
+        fs::set_permissions(data.join("server.key"), Permissions::from_mode(0o600)).unwrap();
+        if is_root() {
+            run(Command::new("chown")
+                .arg("nobody")
+                .args([data.join("server.crt"), data.join("server.key")]));
+        }
+        self.secured = true;
+        self.up();
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn listens(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
     /// Kills it, as a crash would.
     pub fn kill(&mut self) {
         if let Some(mut server) = self.server.take() {
@@ -71,6 +100,21 @@ impl Postgres {
 
     /// Starts it, again if need be, and waits until it takes connections.
     pub fn up(&mut self) {
+        for _ in 0..300 {
+            match self.try_up() {
+                Ok(server) => {
+                    self.server = Some(server);
+                    return;
+                }
+                // What a killed server has started ends by itself, a moment later.
+                Err(told) if told.contains("still in use") => sleep(Duration::from_millis(100)),
+                Err(told) => panic!("PostgreSQL does not start: {told}"),
+            }
+        }
+        panic!("what a killed PostgreSQL has started does not end");
+    }
+
+    fn try_up(&self) -> Result<Child, String> {
         let port = self.port.to_string();
         let mut server = self
             .command("postgres")
@@ -84,17 +128,20 @@ impl Postgres {
                 "-c",
                 "log_min_messages=warning",
             ])
+            .args(["-c", if self.secured { "ssl=on" } else { "ssl=off" }])
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(server.stderr.take().unwrap());
         let mut told = String::new();
         while !told.contains("ready to accept connections") {
-            let read = lines.read_line(&mut told).unwrap();
-            assert!(read > 0, "PostgreSQL does not start: {told}");
+            if lines.read_line(&mut told).unwrap() == 0 {
+                server.wait().unwrap();
+                return Err(told);
+            }
         }
         std::thread::spawn(move || lines.read_to_end(&mut Vec::new()));
-        self.server = Some(server);
+        Ok(server)
     }
 
     fn data(&self) -> PathBuf {

@@ -21,7 +21,7 @@ mod web;
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use serde_json::{Value, json};
@@ -42,6 +42,17 @@ pub enum Disconnect {
     LinkDisabled,
     /// No notice at all.
     Abrupt,
+}
+
+/// Somebody came.
+#[derive(Debug, Clone)]
+pub struct Visit {
+    /// The host under which they know this place: `127.0.0.1` or `localhost`.
+    pub host: String,
+    /// The method, or `hello` when a connection was opened.
+    pub what: String,
+    /// When.
+    pub at: SystemTime,
 }
 
 /// The stand-in; it stops when dropped.
@@ -139,6 +150,15 @@ impl SlackStandIn {
         let text = linkified(text);
         let message = json!({"user": user, "text": text, "client_msg_id": format!("c-{text}")});
         self.shared.lock().write(channel, thread, message)
+    }
+
+    /// A person who posts in a channel, for a task of their own.
+    pub fn speaker(&self, user: &str, channel: &str) -> impl Fn(&str, Option<&str>) + Send + use<> {
+        let (shared, user, channel) = (self.shared.clone(), user.to_owned(), channel.to_owned());
+        move |text, thread| {
+            let message = json!({"user": user, "text": text});
+            shared.lock().write(&channel, thread, message);
+        }
     }
 
     /// A bot of somebody else posts, at top level or in a thread.
@@ -298,6 +318,12 @@ impl SlackStandIn {
     /// Every so many events, one is sent twice; zero for never.
     pub fn duplicate_every(&self, events: usize) {
         self.shared.lock().duplicate_every = events;
+    }
+
+    /// Who came when and for what, oldest first: calls, and connections that were opened.
+    #[must_use]
+    pub fn visits(&self) -> Vec<Visit> {
+        self.shared.lock().visits.clone()
     }
 
     /// The methods that were called, oldest first, refused ones included.

@@ -15,7 +15,7 @@ use url::Url;
 use crate::{
     agent_api::live_log::LiveLog,
     error::Trouble,
-    hub::together::Ownership,
+    hub::together::{OwnersStore, Ownership},
     identity::{self, Identity},
     log::{
         notice::Notice,
@@ -100,10 +100,19 @@ impl App {
         }
     }
 
+    /// The store, for what is done in the name of the owner.
+    pub(crate) fn as_owner(&self) -> OwnersStore<'_> {
+        OwnersStore::new(&self.store, &self.ownership)
+    }
+
     /// How it stands with Slack, when it is behind us.
     pub(crate) fn slack(&self) -> Option<SlackStatus> {
         let relay = self.relay.as_ref()?;
-        Some(relay.status(self.store.now_ms()))
+        let now = self.store.now_ms();
+        Some(match self.ownership.is_owner() {
+            true => relay.status(now),
+            false => SlackStatus::heard_by_another(now),
+        })
     }
 
     /// Whom a token belongs to.

@@ -23,7 +23,7 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> (StatusCode, String) 
     if let Err(trouble) = app.store.check().await {
         return (StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n"));
     }
-    let Some(slack) = app.slack().filter(|_| app.ownership.is_owner()) else {
+    let Some(slack) = app.slack() else {
         return (StatusCode::OK, "ok\n".to_owned());
     };
     match (slack.state, slack.trouble()) {

@@ -28,6 +28,8 @@ pub(crate) enum Notice {
     Whisper { to: UserId, message: Value },
     /// A session of this person ended: who still may, connects again.
     SessionEnded(UserId),
+    /// A call to Slack waits for the owner, or its answer for the hub that asked.
+    SlackCall,
     /// Something was said that this hub will not hear any more.
     Missed,
     /// Tests shake the connections.
@@ -43,6 +45,7 @@ impl Notice {
             Self::Page { channel, root } => Some(json!({"page": root, "channel": channel})),
             Self::Whisper { to, message } => Some(json!({"whisper": message, "to": to})),
             Self::SessionEnded(user) => Some(json!({"ended": user})),
+            Self::SlackCall => Some(json!({"slack": true})),
             Self::Freed { .. } | Self::Presence | Self::Missed | Self::Shake(_) => None,
         }
     }
@@ -71,6 +74,7 @@ impl Notice {
                     to: read(&told["to"])?,
                     message: told["whisper"].clone(),
                 },
+                () if told.get("slack").is_some() => Self::SlackCall,
                 () => Self::SessionEnded(read(&told["ended"])?),
             })
         };

@@ -84,7 +84,9 @@ async fn tell(app: &Arc<App>, webhook: &Webhook) -> Result<(), Trouble> {
             return Ok(());
         }
     }
-    app.store.write(move |tx| remember(tx.db(), &keys)).await
+    app.as_owner()
+        .write(move |tx| remember(tx.db(), &keys))
+        .await
 }
 
 /// Whether it is settled; not when the hub stopped meanwhile.

@@ -41,6 +41,14 @@ pub(crate) fn answers(method: &str) -> bool {
     )
 }
 
+/// Whether its answer takes a call of Slack.
+pub(super) fn asks_slack(method: &str) -> bool {
+    !matches!(
+        method,
+        "auth.test" | "team.info" | "bots.info" | "conversations.create"
+    )
+}
+
 /// Answers it.
 pub(crate) async fn call(relay: Arc<Relay>, method: &str, call: Call) -> Result<Value, Trouble> {
     match method {
@@ -75,7 +83,7 @@ fn auth_test(relay: &Relay, call: &Call) -> Value {
 
 async fn users_info(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let user = UserId::new(call.args.need("user", Refusal::UserNotFound)?);
-    let person = relay.person(&call.app.store, &user).await?;
+    let person = relay.person(&call.app.as_owner(), &user).await?;
     let found = call
         .app
         .store
@@ -151,7 +159,7 @@ async fn update(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     }
     fallback::call(relay, "chat.update", args).await?;
     call.app
-        .store
+        .as_owner()
         .write(move |tx| chat::apply(tx, &agent, change))
         .await
 }
@@ -180,7 +188,7 @@ async fn delete(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     }
     let answer = json!({"channel": channel, "ts": ts});
     call.app
-        .store
+        .as_owner()
         .write(move |tx| match message::find(tx.db(), &channel, &ts)? {
             Some(_) => message::delete(tx, &channel, &old),
             None => Ok(()),
@@ -237,7 +245,7 @@ async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value, Trouble> 
     }
     let reactor = Reactor::RoleAs(agent.role, relay.us.user.clone());
     call.app
-        .store
+        .as_owner()
         .write(move |tx| react::react(tx, &reactor, &channel, &ts, &name, add))
         .await?;
     Ok(json!({}))
@@ -256,7 +264,7 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
     let here = base.clone();
     let shown = call
         .app
-        .store
+        .as_owner()
         .write(move |tx| {
             agent.check_epoch(tx.db(), epoch)?;
             let mut shown = Vec::new();

@@ -13,11 +13,8 @@ use crate::store::db::Db;
 use crate::{
     HubError,
     error::Trouble,
-    hub::app::App,
-    store::{
-        Store,
-        sql::{OptionalExtension, params},
-    },
+    hub::{app::App, together::OwnersStore},
+    store::sql::{OptionalExtension, params},
 };
 
 /// Writes a request down; one that is fulfilled and has not changed stays so. It is
@@ -129,7 +126,7 @@ pub(crate) fn allows(db: &Db, repo: &str, bot: &str) -> Result<bool, Trouble> {
 
 /// Finds a repo's channel and notes how that went.
 pub(crate) async fn fulfil(
-    store: &Store,
+    store: &OwnersStore<'_>,
     upstream: &super::Upstream,
     wanted: &RepoChannel,
 ) -> Result<(), HubError> {
@@ -153,7 +150,7 @@ pub(crate) async fn fulfil(
 /// Takes up the channels of repos that came while the hub runs.
 pub(crate) async fn look(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
     for wanted in app.store.read(|db| list(db, true)).await? {
-        match fulfil(&app.store, &relay.upstream, &wanted).await {
+        match fulfil(&app.as_owner(), &relay.upstream, &wanted).await {
             Ok(()) => info!(repo = wanted.repo, "another repo has its channel"),
             Err(error) => warn!(%error, repo = wanted.repo, "a repo's channel cannot be had"),
         }

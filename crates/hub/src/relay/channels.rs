@@ -2,7 +2,6 @@
 
 use butler_protocol::ChannelId;
 use butler_slack::SlackError;
-use serde_json::json;
 use tracing::{info, warn};
 
 use super::{RepoChannel, Us, scopes};
@@ -10,22 +9,23 @@ use crate::relay::{channel_requests, send::upstream::Upstream};
 use crate::{
     HubError,
     error::Trouble,
+    hub::together::OwnersStore,
     store::{
-        Store,
         db::Db,
         sql::{OptionalExtension, params},
     },
 };
 
-/// Asks Slack who we are and takes up the channels of the repos. While Slack is
+/// Asks Slack who we are; the owner takes up the channels of the repos. While Slack is
 /// away, what it said last time holds. Tells whether it answered.
 pub(super) async fn introduce(
-    store: &Store,
+    store: &OwnersStore<'_>,
     upstream: &Upstream,
     wanted: &[RepoChannel],
+    owner: bool,
 ) -> Result<(Us, bool), HubError> {
     let known = store.read(remembered).await?;
-    let answered = match upstream.once("auth.test", None, &json!({})).await {
+    let answered = match upstream.who_are_we().await {
         Ok(answered) => answered,
         Err(error) if crate::relay::send::upstream::repeatable(&error) => {
             let Some(us) = known else {
@@ -33,7 +33,7 @@ pub(super) async fn introduce(
                     "{error}; the first start needs Slack"
                 )));
             };
-            for one in wanted {
+            for one in wanted.iter().filter(|_| owner) {
                 let repo = one.repo.clone();
                 if store.read(move |db| of_repo(db, &repo)).await?.is_none() {
                     return Err(refused(&error));
@@ -68,6 +68,9 @@ pub(super) async fn introduce(
             "this store mirrors the workspace {}, the tokens are of {}; move the store away to begin anew",
             known.team, us.team
         )));
+    }
+    if !owner {
+        return Ok((us, true));
     }
     let kept = us.clone();
     store

@@ -36,6 +36,17 @@ pub(crate) struct SlackStatus {
 }
 
 impl SlackStatus {
+    /// What a hub can say that is not the owner: whether the owner hears Slack is told there.
+    pub(crate) fn heard_by_another(now_ms: i64) -> Self {
+        Self {
+            state: State::Connected,
+            why: None,
+            fix: None,
+            since_ms: now_ms,
+            others: 0,
+        }
+    }
+
     /// What is wrong, as one sentence; nothing while all is well.
     pub(crate) fn trouble(&self) -> Option<String> {
         let why = self.why.as_deref();

@@ -13,8 +13,9 @@ use super::{
 use crate::{
     error::{Refusal, Trouble},
     hub::app::App,
+    hub::together::OwnersStore,
     identity::{Person, person_by_id},
-    store::{Store, db::Db, sql::params},
+    store::{db::Db, sql::params},
 };
 
 /// Somebody who is not a member of this workspace with all rights.
@@ -62,7 +63,7 @@ impl Relay {
     /// is away nobody is taken for one.
     pub(crate) async fn outsider(
         &self,
-        store: &Store,
+        store: &OwnersStore<'_>,
         user: &UserId,
     ) -> Result<Option<Outsider>, Trouble> {
         let key = format!("stands {user}");
@@ -86,7 +87,11 @@ impl Relay {
     }
 
     /// Who a user is. Slack is asked once; while it is away the id must do.
-    pub(super) async fn person(&self, store: &Store, user: &UserId) -> Result<Person, Trouble> {
+    pub(super) async fn person(
+        &self,
+        store: &OwnersStore<'_>,
+        user: &UserId,
+    ) -> Result<Person, Trouble> {
         let remembered = {
             let people = self.people.lock().unwrap_or_else(PoisonError::into_inner);
             people.get(user).cloned()
@@ -140,7 +145,7 @@ pub(super) async fn refresh_groups(app: &App, relay: &Relay) {
             .collect();
         let name = name.clone();
         if let Err(trouble) = app
-            .store
+            .as_owner()
             .write(move |tx| keep_group(tx.db(), &name, &users))
             .await
         {

@@ -14,12 +14,13 @@ use crate::relay::{
 use crate::{
     HubError,
     error::{Refusal, Trouble},
-    store::{Store, db::Db, sql::params},
+    hub::together::OwnersStore,
+    store::{db::Db, sql::params},
 };
 
 /// Finds a repo's channel, makes or joins it, and takes it up.
 pub(super) async fn settle(
-    store: &Store,
+    store: &OwnersStore<'_>,
     upstream: &Upstream,
     wanted: &RepoChannel,
 ) -> Result<(), HubError> {

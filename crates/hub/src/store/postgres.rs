@@ -1,37 +1,40 @@
-//! A store in PostgreSQL, for more than one hub: its address, a connection, and how a
+//! A store in PostgreSQL, for more than one hub: a connection, and how a
 //! statement runs there. The connection's own task lives on a thread of its own, so that
 //! callers wait for it as they wait for a file, also inside of somebody's runtime.
 
+mod address;
 mod schema;
+mod tls;
 mod translate;
 mod values;
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::HashMap,
     fmt,
     pin::pin,
     sync::{Arc, OnceLock},
     task::{Context, Poll, Wake},
     thread::{self, Thread},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use butler_protocol::Secret;
-use tokio::{runtime::Runtime, sync::mpsc};
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Statement, types::Type};
-use url::Url;
+use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
+use tokio_postgres::{AsyncMessage, Client, Row, Statement, types::Type};
 
 use crate::store::sql::{Error, Params, Result, Value};
 
+pub(crate) use self::address::Address;
 pub(super) use self::translate::statement as translated;
 
-/// The schema of a database in which the tables are, unless the address names another.
-const SCHEMA: &str = "codebutler";
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
 /// After so long without a word the other side counts as gone.
 const SILENCE: Duration = Duration::from_secs(15);
+
+/// Longer than a statement may take there (`statement_timeout`): a middle man may hold a
+/// connection open that leads nowhere.
+const PATIENCE: Duration = Duration::from_secs(65);
 
 /// What holds for every connection. Whoever holds the right to write and falls silent
 /// loses it, or all hubs would wait for one that is cut off.
@@ -40,50 +43,7 @@ const SETTINGS: &str =
     SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3;
     SET statement_timeout = '60s';";
 
-/// The address of a store.
-#[derive(Clone)]
-pub(crate) struct Address {
-    config: Config,
-    schema: String,
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown())
-    }
-}
-
 impl Address {
-    /// Reads `postgres://…`; `schema=` in it names the schema.
-    pub(crate) fn parse(address: &Secret) -> Result<Self> {
-        let mut url: Url = address.expose().parse().map_err(|_| Error::Address)?;
-        let pairs = url.query_pairs().into_owned();
-        let (own, passed): (Vec<_>, Vec<_>) = pairs.partition(|(name, _)| name == "schema");
-        url.set_query(None);
-        for (name, value) in passed {
-            url.query_pairs_mut().append_pair(&name, &value);
-        }
-        let schema = own.into_iter().next_back().map(|(_, value)| value);
-        let schema = schema.unwrap_or_else(|| SCHEMA.to_owned());
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        if schema.is_empty() || !schema.chars().all(plain) {
-            return Err(Error::Address);
-        }
-        let mut config: Config = url.as_str().parse().map_err(|_| Error::Address)?;
-        config.connect_timeout(CONNECT).tcp_user_timeout(SILENCE);
-        config.keepalives_idle(Duration::from_secs(5));
-        config.keepalives_interval(Duration::from_secs(3));
-        config.keepalives_retries(3).application_name("codebutler");
-        Ok(Self { config, schema })
-    }
-
-    /// Server, database and schema, without the password.
-    pub(crate) fn shown(&self) -> String {
-        let hosts: Vec<String> = self.config.get_hosts().iter().map(host).collect();
-        let database = self.config.get_dbname().unwrap_or_default();
-        format!("{}/{database} ({})", hosts.join(","), self.schema)
-    }
-
     /// Connects, and has the tables of this build there.
     pub(crate) fn open(&self) -> Result<(Pg, u32)> {
         let pg = self.connect(None)?;
@@ -101,12 +61,13 @@ impl Address {
     }
 
     fn connect(&self, told: Option<mpsc::Sender<()>>) -> Result<Pg> {
-        let config = self.config.clone();
+        let (config, tls) = (self.config.clone(), self.tls.clone());
         let (answer, connected) = std::sync::mpsc::sync_channel(1);
         runtime()?.spawn(async move {
-            let (client, mut connection) = match config.connect(NoTls).await {
-                Ok(both) => both,
-                Err(error) => return drop(answer.send(Err(error))),
+            let (client, mut connection) = match timeout(CONNECT * 2, config.connect(tls)).await {
+                Ok(Ok(both)) => both,
+                Ok(Err(error)) => return drop(answer.send(Err(Error::from(error)))),
+                Err(_) => return drop(answer.send(Err(Error::Silent))),
             };
             let _ = answer.send(Ok(client));
             loop {
@@ -125,17 +86,11 @@ impl Address {
             ready: RefCell::default(),
             lock: lock_of(&self.schema),
             bell: format!("codebutler_{}", self.schema),
+            silent: Cell::new(false),
         };
         pg.batch(SETTINGS)?;
         pg.batch(&format!("SET search_path = \"{}\"", self.schema))?;
         Ok(pg)
-    }
-}
-
-fn host(host: &tokio_postgres::config::Host) -> String {
-    match host {
-        tokio_postgres::config::Host::Tcp(name) => name.clone(),
-        tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
     }
 }
 
@@ -155,6 +110,8 @@ pub(crate) struct Pg {
     ready: RefCell<HashMap<(String, Vec<Type>), Statement>>,
     lock: i64,
     bell: String,
+    /// Whether it was given up because it said nothing.
+    silent: Cell<bool>,
 }
 
 impl fmt::Debug for Pg {
@@ -166,7 +123,7 @@ impl fmt::Debug for Pg {
 impl Pg {
     /// Statements without values, as they are.
     pub(crate) fn batch(&self, sql: &str) -> Result<()> {
-        Ok(wait(self.client.batch_execute(sql))?)
+        self.ask(self.client.batch_execute(sql))
     }
 
     /// Begins to write: one hub after the other, so that what is numbered later is also
@@ -182,14 +139,24 @@ impl Pg {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.client.is_closed()
+        self.silent.get() || self.client.is_closed()
+    }
+
+    fn ask<T>(&self, asked: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T> {
+        match wait(asked, Instant::now() + PATIENCE) {
+            Some(answer) => Ok(answer?),
+            None => {
+                self.silent.set(true);
+                Err(Error::Silent)
+            }
+        }
     }
 
     pub(crate) fn execute(&self, sql: &str, values: &impl Params) -> Result<usize> {
         let values = listed(values);
         let statement = self.prepare(sql, &values)?;
         let places = values::places(&values);
-        let changed = wait(self.client.execute(&statement, &places))?;
+        let changed = self.ask(self.client.execute(&statement, &places))?;
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 
@@ -197,7 +164,7 @@ impl Pg {
         let values = listed(values);
         let statement = self.prepare(sql, &values)?;
         let places = values::places(&values);
-        Ok(wait(self.client.query(&statement, &places))?)
+        self.ask(self.client.query(&statement, &places))
     }
 
     fn prepare(&self, sql: &str, values: &[Value<'_>]) -> Result<Statement> {
@@ -206,7 +173,7 @@ impl Pg {
         if let Some(ready) = self.ready.borrow().get(&key) {
             return Ok(ready.clone());
         }
-        let statement = wait(self.client.prepare_typed(&translated(sql), &key.1))?;
+        let statement = self.ask(self.client.prepare_typed(&translated(sql), &key.1))?;
         self.ready.borrow_mut().insert(key, statement.clone());
         Ok(statement)
     }
@@ -234,7 +201,7 @@ fn runtime() -> Result<&'static Runtime> {
 
 /// Waits on this thread. What is waited for happens on the connections' thread, so
 /// that this one may belong to anybody's runtime.
-fn wait<F: Future>(future: F) -> F::Output {
+fn wait<F: Future>(future: F, until: Instant) -> Option<F::Output> {
     struct Wakes(Thread);
     impl Wake for Wakes {
         fn wake(self: Arc<Self>) {
@@ -246,33 +213,11 @@ fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     loop {
         match future.as_mut().poll(&mut context) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_says_where_without_the_password() {
-        let written = [
-            "postgres://butler:",
-            "hunter",
-            "@db.example/team?schema=app",
-        ]
-        .concat();
-        let address = Address::parse(&Secret::new(written)).unwrap();
-        assert_eq!(format!("{address:?}"), "db.example/team (app)");
-        for odd in [
-            "",
-            "team",
-            "postgres://h/d?schema=a-b",
-            "postgres://h/d?no=1",
-        ] {
-            Address::parse(&Secret::new(odd)).unwrap_err();
+            Poll::Ready(output) => return Some(output),
+            Poll::Pending => match until.checked_duration_since(Instant::now()) {
+                Some(left) => thread::park_timeout(left),
+                None => return None,
+            },
         }
     }
 }

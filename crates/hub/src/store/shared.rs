@@ -32,9 +32,15 @@ pub(super) fn last_stamp(db: &Db) -> Result<Option<u64>, Trouble> {
 }
 
 /// Before a commit: keeps the last timestamp, and tells the other hubs what is said.
-pub(super) fn tell(db: &Db, hub: &str, stamp: u64, said: &[Notice]) -> Result<(), Trouble> {
+/// Gives the number of that, if anything was.
+pub(super) fn tell(
+    db: &Db,
+    hub: &str,
+    stamp: u64,
+    said: &[Notice],
+) -> Result<Option<i64>, Trouble> {
     let Some(pg) = db.shared() else {
-        return Ok(());
+        return Ok(None);
     };
     db.execute(
         "UPDATE last_stamp SET micros = ?1 WHERE micros < ?1",
@@ -42,13 +48,15 @@ pub(super) fn tell(db: &Db, hub: &str, stamp: u64, said: &[Notice]) -> Result<()
     )?;
     let notices: Vec<Value> = said.iter().filter_map(Notice::for_others).collect();
     if notices.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
-    db.execute(
-        "INSERT INTO wakes (hub, notices) VALUES (?1, ?2)",
+    let number = db.query_row(
+        "INSERT INTO wakes (hub, notices) VALUES (?1, ?2) RETURNING seq",
         params![hub, Value::from(notices).to_string()],
+        |row| row.get(0),
     )?;
-    Ok(pg.ring()?)
+    pg.ring()?;
+    Ok(Some(number))
 }
 
 /// The number of the last thing that was said.
@@ -57,28 +65,27 @@ pub(crate) fn newest_wake(db: &Db) -> Result<i64, Trouble> {
     Ok(db.query_row(sql, [], |row| row.get(0))?)
 }
 
-/// What other hubs said after `seen`, and up to which number that is. Who comes so late
-/// that some of it is gone finds [`Notice::Missed`] first.
-pub(crate) fn heard(db: &Db, hub: &str, seen: i64) -> Result<(Vec<Notice>, i64), Trouble> {
+/// What hubs said after `seen`, and up to which number that is: also what this hub itself
+/// said in a commit whose end it did not hear of. Who comes so late that some of it is
+/// gone finds [`Notice::Missed`] first.
+pub(super) fn heard(db: &Db, seen: i64) -> Result<(Vec<Notice>, i64), Trouble> {
     let mut statement = db.prepare_cached(
-        "SELECT seq, hub, notices, (SELECT min(seq) FROM wakes) FROM wakes
+        "SELECT seq, notices, (SELECT min(seq) FROM wakes) FROM wakes
          WHERE seq > ?1 ORDER BY seq LIMIT 1000",
     )?;
     let rows = statement.query_map([seen], |row| {
-        let (seq, by, notices): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok((seq, by, notices, row.get::<_, i64>(3)?))
+        let (seq, notices): (i64, String) = (row.get(0)?, row.get(1)?);
+        Ok((seq, notices, row.get::<_, i64>(2)?))
     })?;
     let (mut found, mut newest) = (Vec::new(), seen);
     for row in rows {
-        let (seq, by, notices, oldest) = row?;
+        let (seq, notices, oldest) = row?;
         if newest == seen && oldest > seen + 1 {
             found.push(Notice::Missed);
         }
         newest = seq;
-        if by != hub {
-            for notice in serde_json::from_str::<Vec<Value>>(&notices)? {
-                found.extend(Notice::from_others(db, &notice)?);
-            }
+        for notice in serde_json::from_str::<Vec<Value>>(&notices)? {
+            found.extend(Notice::from_others(db, &notice)?);
         }
     }
     Ok((found, newest))
@@ -109,6 +116,11 @@ pub(crate) fn beat(db: &Db, hub: &str, here: &[AgentKey]) -> Result<Beat, Troubl
         "DELETE FROM wakes WHERE at < clock_timestamp() - ?1 * interval '1 minute'",
         [WAKES_MINUTES],
     )?;
+    // Whoever asked has given up by then, and asks again.
+    db.execute(
+        "DELETE FROM slack_calls WHERE at < clock_timestamp() - interval '1 minute'",
+        [],
+    )?;
     let mut statement = db.prepare_cached("SELECT agents FROM hubs WHERE hub <> ?1")?;
     let rows = statement.query_map([hub], |row| row.get::<_, String>(0))?;
     let mut elsewhere = HashSet::new();
@@ -128,6 +140,19 @@ pub(crate) fn beat(db: &Db, hub: &str, here: &[AgentKey]) -> Result<Beat, Troubl
         )
         .optional()?;
     Ok(Beat { elsewhere, owner })
+}
+
+/// Whether what a hub writes as the owner still counts. In the transaction that writes it:
+/// who follows takes the lease in one of its own, before this one or after it.
+pub(crate) fn check_owner(db: &Db, hub: &str, number: i64) -> Result<(), Trouble> {
+    if db.shared().is_none() {
+        return Ok(());
+    }
+    let sql = "SELECT 1 FROM leases WHERE name = 'owner' AND hub = ?1 AND epoch = ?2";
+    let counts: Option<i64> = db
+        .query_row(sql, params![hub, number], |row| row.get(0))
+        .optional()?;
+    counts.map(drop).ok_or(Trouble::NotOwner)
 }
 
 /// A hub that stops leaves at once what it would lose by falling silent.
@@ -160,6 +185,41 @@ pub(crate) fn take_ticket(db: &Db, ticket: &str) -> Result<Option<AgentKey>, Tro
             |row| row.get(0),
         )
         .optional()?)
+}
+
+/// Leaves a call to Slack to the owner; gives its number.
+pub(crate) fn ask_owner(db: &Db, call: &str) -> Result<i64, Trouble> {
+    let sql = "INSERT INTO slack_calls (call) VALUES (?1) RETURNING id";
+    Ok(db.query_row(sql, [call], |row| row.get(0))?)
+}
+
+/// The calls above `after` that nobody has answered, oldest first.
+pub(crate) fn unanswered(db: &Db, after: i64) -> Result<Vec<(i64, String)>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT id, call FROM slack_calls WHERE answer IS NULL AND id > ?1 ORDER BY id LIMIT 64",
+    )?;
+    let rows = statement.query_map([after], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The owner's answer to a call.
+pub(crate) fn answer_call(db: &Db, id: i64, answer: &str) -> Result<(), Trouble> {
+    let sql = "UPDATE slack_calls SET answer = ?2 WHERE id = ?1";
+    db.execute(sql, params![id, answer])?;
+    Ok(())
+}
+
+/// What the owner has answered, once it has.
+pub(crate) fn answer_of(db: &Db, id: i64) -> Result<Option<String>, Trouble> {
+    let sql = "SELECT answer FROM slack_calls WHERE id = ?1";
+    let answer = db.query_row(sql, [id], |row| row.get::<_, Option<String>>(0));
+    Ok(answer.optional()?.flatten())
+}
+
+/// A call whose answer was read, or is not waited for any more.
+pub(crate) fn forget_call(db: &Db, id: i64) -> Result<(), Trouble> {
+    db.execute("DELETE FROM slack_calls WHERE id = ?1", [id])?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -222,17 +282,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let db = open(&server, &dir);
         let said = Notice::SessionEnded(butler_protocol::UserId::new("U1"));
+        let mut own = None;
         for _ in 0..3 {
-            tell(&db, "one", 5, std::slice::from_ref(&said)).unwrap();
+            own = tell(&db, "one", 5, std::slice::from_ref(&said)).unwrap();
         }
         assert_eq!(last_stamp(&db).unwrap(), Some(5));
-        let (heard_by_self, newest) = heard(&db, "one", 0).unwrap();
-        assert!(heard_by_self.is_empty());
-        assert_eq!(heard(&db, "other", 0).unwrap().0.len(), 3);
-        assert!(heard(&db, "other", newest).unwrap().0.is_empty());
+        let (all, newest) = heard(&db, 0).unwrap();
+        assert_eq!((all.len(), Some(newest)), (3, own));
+        assert!(heard(&db, newest).unwrap().0.is_empty());
         db.execute("DELETE FROM wakes WHERE seq < ?1", [newest])
             .unwrap();
-        let (found, _) = heard(&db, "other", 1).unwrap();
+        let (found, _) = heard(&db, 1).unwrap();
         assert!(matches!(found[0], Notice::Missed), "{found:?}");
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tracing::error;
 
 use crate::{
-    error::HubError,
+    error::{HubError, Trouble},
     log::notice::Notice,
     store::{
         Store,
@@ -39,6 +39,8 @@ pub(super) enum Job<W> {
     Work(W),
     /// To say whether it has the file open.
     Sign(oneshot::Sender<bool>),
+    /// To pass on what other hubs have written.
+    Hear(oneshot::Sender<Result<(), Trouble>>),
     Close,
 }
 
@@ -100,10 +102,15 @@ pub(super) fn writer(
 ) -> Result<JoinHandle<()>, HubError> {
     let db = place.open()?;
     let stamps = Stamps::load(&db).map_err(HubError::Step)?;
+    let heard = match db.shared() {
+        Some(_) => shared::newest_wake(&db).map_err(HubError::Step)?,
+        None => 0,
+    };
     let mut writer = Writer {
         hub,
         kept: Kept::new(place.clone(), db, can_commit),
         stamps,
+        heard,
         notices,
     };
     start("hub-writer", place, move || {
@@ -113,6 +120,9 @@ pub(super) fn writer(
                 Job::Work(first) => next = writer.batch(first, &mut todo),
                 Job::Sign(sign) => {
                     let _ = sign.send(writer.kept.get().is_some());
+                }
+                Job::Hear(heard) => {
+                    let _ = heard.send(writer.hear());
                 }
                 Job::Close => return,
             }
@@ -135,6 +145,9 @@ struct Writer {
     hub: Arc<str>,
     kept: Kept,
     stamps: Stamps,
+    /// Up to which number listeners here have been told what hubs of the store said. Only
+    /// this thread tells them, because what has the higher number is to be heard later.
+    heard: i64,
     notices: broadcast::Sender<Arc<Notice>>,
 }
 
@@ -155,17 +168,13 @@ impl Writer {
             }
         };
         let db = self.kept.get()?;
-        // A panic of a change is caught where it is carried out; this is for the rest.
-        let commit = || {
-            commit(
-                db,
-                &self.hub,
-                &mut self.stamps,
-                first,
-                &mut more,
-                &self.notices,
-            )
+        let mut told = Told {
+            hub: &self.hub,
+            heard: &mut self.heard,
+            notices: &self.notices,
         };
+        // A panic of a change is caught where it is carried out; this is for the rest.
+        let commit = || commit(db, &mut self.stamps, first, &mut more, &mut told);
         let sound = catch_unwind(AssertUnwindSafe(commit)).unwrap_or_else(|panic| {
             error!(panic = words(&*panic), "the store's writer panicked");
             false
@@ -175,17 +184,39 @@ impl Writer {
         }
         other
     }
+
+    /// Tells listeners what other hubs have written.
+    fn hear(&mut self) -> Result<(), Trouble> {
+        let db = self.kept.get().ok_or(Trouble::Closed)?;
+        let (found, newest) = shared::heard(db, self.heard)?;
+        self.heard = newest;
+        tell(&self.notices, found);
+        Ok(())
+    }
+}
+
+/// What listeners are told, and up to where they have been.
+struct Told<'a> {
+    hub: &'a str,
+    heard: &'a mut i64,
+    notices: &'a broadcast::Sender<Arc<Notice>>,
+}
+
+/// Nobody listening is fine: notices are only wake-ups.
+fn tell(notices: &broadcast::Sender<Arc<Notice>>, said: Vec<Notice>) {
+    for notice in said {
+        let _ = notices.send(Arc::new(notice));
+    }
 }
 
 /// Carries out changes in one transaction, then answers. Says whether the connection
 /// can be trusted from now on.
 fn commit(
     db: &Db,
-    hub: &str,
     stamps: &mut Stamps,
     first: Change,
     more: &mut dyn FnMut() -> Option<Change>,
-    notices: &broadcast::Sender<Arc<Notice>>,
+    told: &mut Told<'_>,
 ) -> bool {
     let mut answers = Vec::new();
     let work = || {
@@ -198,19 +229,31 @@ fn commit(
             answers.push(next(&mut tx));
         }
         let (said, sound) = tx.finish()?;
-        shared::tell(db, hub, stamps.last(), &said)?;
+        // What others wrote before this is told before it; they cannot write now.
+        let (mut others, mut newest) = (Vec::new(), *told.heard);
+        if db.shared().is_some() && !said.is_empty() {
+            loop {
+                let (found, upto) = shared::heard(db, newest)?;
+                if upto == newest {
+                    break;
+                }
+                others.extend(found);
+                newest = upto;
+            }
+        }
+        let own = shared::tell(db, told.hub, stamps.last(), &said)?;
         fault("hub.before-commit");
         transaction.commit()?;
-        Ok::<_, crate::Trouble>((said, sound))
+        *told.heard = own.unwrap_or(newest);
+        others.extend(said);
+        Ok::<_, crate::Trouble>((others, sound))
     };
     let outcome = work();
     fault("hub.after-commit");
     match outcome {
         Ok((said, sound)) => {
             // Wake-ups first: who waits for an answer may look for their effect.
-            for notice in said {
-                let _ = notices.send(Arc::new(notice));
-            }
+            tell(told.notices, said);
             answers.into_iter().for_each(|answer| answer());
             sound
         }
@@ -242,6 +285,7 @@ pub(super) fn reader(
                 Job::Sign(sign) => {
                     let _ = sign.send(kept.get().is_some());
                 }
+                Job::Hear(_) => {}
                 Job::Close => return,
             }
         }

@@ -96,7 +96,7 @@ pub(super) async fn connections_open(call: Call) -> Result<Value, Trouble> {
 
 impl Call {
     /// The name under which the caller reached us.
-    pub(super) fn host(&self) -> String {
+    pub(crate) fn host(&self) -> String {
         host_of(&self.app, &self.headers)
     }
 }

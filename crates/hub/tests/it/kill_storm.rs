@@ -51,16 +51,16 @@ fn size() -> Size {
 }
 
 /// Splitmix: enough for moments.
-struct Chance(u64);
+pub(crate) struct Chance(pub u64);
 
 impl Chance {
-    fn from_environment() -> Self {
+    pub(crate) fn from_environment() -> Self {
         let given = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok());
         let clock = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         Self(given.unwrap_or_else(|| u64::from(clock().subsec_nanos())))
     }
 
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

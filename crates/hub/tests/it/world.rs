@@ -16,7 +16,7 @@ use butler_protocol::{
     CardBody, CardTag, ChannelId, Clock, DecisionKind, Idem, MessageTs, PostTag, RequestId, Role,
     Secret, Subject, ThreadId, Usd, UserId,
 };
-use butler_slack::{Control, Envelope, Post, SharedEpoch, Socket, Web};
+use butler_slack::{Control, Envelope, Post, SharedEpoch, SlackError, Socket, Web};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -203,7 +203,17 @@ impl World {
 /// Makes a post a card about this subject, in both steps: the hub gets the
 /// subject first, and draws the card from it.
 pub(crate) async fn card(control: &Control, post: &mut Post, id: &str, subject: &Subject) {
-    card_for(&[], control, post, id, subject).await;
+    try_card(control, post, id, subject).await.unwrap();
+}
+
+/// The same where the hub may be away.
+pub(crate) async fn try_card(
+    control: &Control,
+    post: &mut Post,
+    id: &str,
+    subject: &Subject,
+) -> Result<(), SlackError> {
+    drawn_for(&[], control, post, id, subject).await
 }
 
 /// The same of a team that listens to these people only.
@@ -214,6 +224,17 @@ pub(crate) async fn card_for(
     id: &str,
     subject: &Subject,
 ) {
+    let drawn = drawn_for(allowed, control, post, id, subject).await;
+    drawn.unwrap();
+}
+
+async fn drawn_for(
+    allowed: &[UserId],
+    control: &Control,
+    post: &mut Post,
+    id: &str,
+    subject: &Subject,
+) -> Result<(), SlackError> {
     let body = CardBody {
         unattended: false,
         subject: subject.clone(),
@@ -228,8 +249,9 @@ pub(crate) async fn card_for(
         request: RequestId::new(id),
         kind: subject.kind(),
         sha256: subject.sha256(),
-        body: Some(control.put_body(&bytes).await.unwrap()),
+        body: Some(control.put_body(&bytes).await?),
     });
+    Ok(())
 }
 
 /// What a card of this kind may be about.

@@ -17,11 +17,14 @@ pub(super) fn auth_test(state: &State) -> Answer {
 }
 
 pub(super) fn connections_open(state: &mut State) -> Answer {
+    let mut visits = state.visits.iter().rev();
+    let asked = visits.find(|visit| visit.what == "apps.connections.open");
+    let host = asked.map(|visit| visit.host.clone()).unwrap_or_default();
     if state.disabled {
         return no("not_allowed_token_type");
     }
     let ticket = state.key();
-    state.tickets.insert(ticket.clone());
+    state.tickets.insert(ticket.clone(), host);
     let url = state.link(&format!("link/?ticket={ticket}&app_id={APP}"));
     let url = url.replacen("http", "ws", 1);
     Ok(json!({"url": url}))

@@ -164,12 +164,13 @@ pub(super) async fn handle(
     Query(Ticket { ticket }): Query<Ticket>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let welcome = {
+    {
         let mut state = shared.lock();
-        !state.down && !state.mishaps.blocked && state.tickets.remove(&ticket)
-    };
-    if !welcome {
-        return StatusCode::FORBIDDEN.into_response();
+        let open = !state.down && !state.mishaps.blocked;
+        match state.tickets.remove(&ticket).filter(|_| open) {
+            Some(host) => state.visited(&host, "hello"),
+            None => return StatusCode::FORBIDDEN.into_response(),
+        }
     }
     upgrade.on_upgrade(move |socket| serve(shared, socket))
 }

@@ -11,6 +11,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
+    Visit,
     admin::Mishaps,
     limits::{Limits, Meter},
     scopes::ALL_SCOPES,
@@ -85,7 +86,9 @@ pub(crate) struct State {
     pub(super) slow_answers: Duration,
     pub(super) duplicate_every: usize,
     pub(super) calls: Vec<String>,
-    pub(super) tickets: BTreeSet<String>,
+    /// Tickets for a connection, and under which host they were asked for.
+    pub(super) tickets: BTreeMap<String, String>,
+    pub(super) visits: Vec<Visit>,
     pub(super) sockets: BTreeMap<u64, SocketEnd>,
     pub(super) pending: HashMap<String, Pending>,
     pub(super) greeted: usize,
@@ -126,7 +129,8 @@ impl State {
             slow_answers: Duration::ZERO,
             duplicate_every: 0,
             calls: Vec::new(),
-            tickets: BTreeSet::new(),
+            tickets: BTreeMap::new(),
+            visits: Vec::new(),
             sockets: BTreeMap::new(),
             pending: HashMap::new(),
             greeted: 0,
@@ -135,6 +139,15 @@ impl State {
             counter: 0,
             last_micros: 0,
         }
+    }
+
+    /// Notes that somebody came.
+    pub(super) fn visited(&mut self, host: &str, what: &str) {
+        self.visits.push(Visit {
+            host: host.to_owned(),
+            what: what.to_owned(),
+            at: SystemTime::now(),
+        });
     }
 
     /// An id that nothing else has.

@@ -5,7 +5,10 @@ use axum::{
     Json, Router,
     body::Bytes,
     extract::{Path, State as Here},
-    http::{HeaderMap, StatusCode, header::RETRY_AFTER},
+    http::{
+        HeaderMap, StatusCode,
+        header::{HOST, RETRY_AFTER},
+    },
     response::{IntoResponse, Response},
     routing::{any, get, post},
 };
@@ -81,6 +84,9 @@ async fn handle(
     let args = Args::read(&headers, &body);
     let (scopes, pause) = {
         let mut state = shared.lock();
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let host = host.and_then(|host| host.split(':').next());
+        state.visited(host.unwrap_or_default(), &method);
         state.calls.push(method.clone());
         if state.down {
             return StatusCode::SERVICE_UNAVAILABLE.into_response();

@@ -40,7 +40,7 @@ pub(crate) async fn ask(
     let key = format!("asked {seq}");
     let mark = key.clone();
     let begun = app
-        .store
+        .as_owner()
         .write(move |tx| {
             let begun = recall(tx.db(), &mark)?.is_some();
             remember(tx.db(), &mark, "begun")?;
@@ -57,7 +57,7 @@ pub(crate) async fn ask(
     };
     let link = link(relay, &asked.channel, &ts);
     let (rules, us) = (app.rules.clone(), relay.us.clone());
-    app.store
+    app.as_owner()
         .write(move |tx| {
             let text = format!("@codebutler.pm {}", mrkdwn::escape(&asked.words));
             let text = match asked.thread {
@@ -151,11 +151,11 @@ pub(crate) async fn direct(
         return done(app, seq).await;
     };
     let person = relay
-        .person(&app.store, &butler_protocol::UserId::new(user))
+        .person(&app.as_owner(), &butler_protocol::UserId::new(user))
         .await?;
     let channels = app.store.read(channels_of_repos).await?;
     let words = mrkdwn::unescape(text);
-    let outsider = relay.outsider(&app.store, &person.id).await?;
+    let outsider = relay.outsider(&app.as_owner(), &person.id).await?;
     let answer = match channels.as_slice() {
         _ if outsider.is_some() => {
             let words = outsider.map(|outsider| outsider.words());
@@ -190,5 +190,7 @@ pub(crate) async fn direct(
 }
 
 async fn done(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
-    app.store.write(move |tx| inbox::done(tx.db(), seq)).await
+    app.as_owner()
+        .write(move |tx| inbox::done(tx.db(), seq))
+        .await
 }

@@ -47,7 +47,7 @@ pub(crate) async fn run(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Troubl
 
 /// The mirror is complete up to its newest messages.
 pub(crate) async fn mark(app: &Arc<App>) -> Result<(), Trouble> {
-    app.store
+    app.as_owner()
         .write(|tx| {
             crate::relay::receive::inbox::prune(tx.db())?;
             missed_clicks::alive(tx.db())?;
@@ -217,7 +217,7 @@ impl Filling<'_> {
         match (known.is_some(), ours) {
             (false, true) => {
                 self.app
-                    .store
+                    .as_owner()
                     .write(move |tx| echoes::adopt(tx, &rules, &us, &channel, &message))
                     .await?;
             }
@@ -226,7 +226,7 @@ impl Filling<'_> {
             }
             (true, false) => {
                 self.app
-                    .store
+                    .as_owner()
                     .write(move |tx| mirror::edited(tx, &rules, &channel, &message))
                     .await?;
             }
@@ -292,7 +292,7 @@ impl Filling<'_> {
         add: bool,
     ) -> Result<(), Trouble> {
         let user = UserId::new(user);
-        let person = self.relay.person(&self.app.store, &user).await?;
+        let person = self.relay.person(&self.app.as_owner(), &user).await?;
         let what = Reacted {
             channel: self.channel.clone(),
             ts: ts.clone(),
@@ -301,7 +301,7 @@ impl Filling<'_> {
         };
         let rules = self.app.rules.clone();
         self.app
-            .store
+            .as_owner()
             .write(move |tx| mirror::reacted(tx, &rules, &person, what))
             .await
     }

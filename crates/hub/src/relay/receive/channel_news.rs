@@ -46,7 +46,7 @@ pub(crate) async fn take(
     let news = read(relay, event);
     let usable = matches!(news, Some((_, News::Usable)));
     let told = news.is_some();
-    app.store
+    app.as_owner()
         .write(move |tx| {
             inbox::done(tx.db(), seq)?;
             let Some((id, news)) = news else {

@@ -80,11 +80,11 @@ pub(crate) async fn take(
         return Ok(false);
     };
     let person = relay
-        .person(&app.store, &UserId::new(text("user_id")))
+        .person(&app.as_owner(), &UserId::new(text("user_id")))
         .await?;
     let here = ChannelId::new(text("channel_id"));
     let place = app.store.read(move |db| place(db, &here)).await?;
-    let outsider = relay.outsider(&app.store, &person.id).await?;
+    let outsider = relay.outsider(&app.as_owner(), &person.id).await?;
     let answer = match (wish, place) {
         (Wish::Help, _) => HELP.to_owned(),
         (_, _) if outsider.is_some() => {
@@ -125,7 +125,9 @@ pub(crate) async fn take(
             format!("{spent} of {cap} spent today.")
         }
     };
-    app.store.write(move |tx| inbox::done(tx.db(), seq)).await?;
+    app.as_owner()
+        .write(move |tx| inbox::done(tx.db(), seq))
+        .await?;
     let body = json!({"response_type": "ephemeral", "text": answer});
     // An answer that is lost can be asked for again.
     if let Err(error) = relay

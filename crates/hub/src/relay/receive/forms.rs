@@ -293,7 +293,7 @@ pub(crate) async fn sent(
         return Ok(false);
     };
     let user = UserId::new(payload["user"]["id"].as_str().unwrap_or_default());
-    let person = relay.person(&app.store, &user).await?;
+    let person = relay.person(&app.as_owner(), &user).await?;
     let filled = Filled(&view["state"]["values"]);
     let (place, outcome) = match about {
         About::Questions {
@@ -365,7 +365,7 @@ async fn take(
     edit: Option<PlanEdit>,
 ) -> Result<Result<(), Refusal>, Trouble> {
     let (rules, redactor, person) = (app.rules.clone(), app.redactor.clone(), person.clone());
-    let decided = app.store.write(move |tx| {
+    let decided = app.as_owner().write(move |tx| {
         let known = decide::on_message(tx.db(), &click.channel, &click.message)?;
         let before = known.and_then(|view| view.decided);
         if before.is_some_and(|one| one.person == person.id && one.choice == click.action.choice) {
@@ -419,7 +419,9 @@ async fn finish(
             }
         }
     }
-    app.store.write(move |tx| inbox::done(tx.db(), seq)).await
+    app.as_owner()
+        .write(move |tx| inbox::done(tx.db(), seq))
+        .await
 }
 
 #[cfg(test)]

@@ -35,10 +35,10 @@ pub(crate) async fn opened(
     event: &Value,
 ) -> Result<(), Trouble> {
     let user = event["user"].as_str().unwrap_or_default();
-    let person = relay.person(&app.store, &UserId::new(user)).await?;
+    let person = relay.person(&app.as_owner(), &UserId::new(user)).await?;
     let rules = app.rules.clone();
     let waiting = app
-        .store
+        .as_owner()
         .write(move |tx| {
             inbox::done(tx.db(), seq)?;
             needs::of(tx.db(), &rules, &person)
@@ -100,7 +100,7 @@ pub(crate) async fn shortcut(
         _ => return Ok(false),
     };
     let user = payload["user"]["id"].as_str().unwrap_or_default();
-    let person = relay.person(&app.store, &UserId::new(user)).await?;
+    let person = relay.person(&app.as_owner(), &UserId::new(user)).await?;
     let here = ChannelId::new(payload["channel"]["id"].as_str().unwrap_or_default());
     let channels = app.store.read(asks::channels_of_repos).await?;
     let channel = match channels.as_slice() {
@@ -108,7 +108,7 @@ pub(crate) async fn shortcut(
         [one] => Some(one.clone()),
         _ => None,
     };
-    let outsider = relay.outsider(&app.store, &person.id).await?;
+    let outsider = relay.outsider(&app.as_owner(), &person.id).await?;
     let answer = match channel {
         _ if outsider.is_some() => {
             let words = outsider.map(|outsider| outsider.words());
@@ -126,7 +126,9 @@ pub(crate) async fn shortcut(
         }
         None => "Use this on a message in the channel of the repository that you mean.".to_owned(),
     };
-    app.store.write(move |tx| inbox::done(tx.db(), seq)).await?;
+    app.as_owner()
+        .write(move |tx| inbox::done(tx.db(), seq))
+        .await?;
     let url = payload["response_url"].as_str().unwrap_or_default();
     let body = json!({"response_type": "ephemeral", "replace_original": false, "text": answer});
     if let Err(error) = relay.upstream.web.respond(url, &body).await {

@@ -75,7 +75,7 @@ async fn hear(app: &Arc<App>, relay: &Arc<Relay>, mut socket: Socket) -> Ended {
 async fn take(app: &Arc<App>, relay: &Arc<Relay>, socket: &Socket, envelope: Envelope) {
     let id = envelope.id.clone();
     let kept = app
-        .store
+        .as_owner()
         .write(move |tx| {
             fault("relay.before-inbox");
             let new = keep(tx.db(), &envelope)?;

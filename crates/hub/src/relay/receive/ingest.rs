@@ -107,7 +107,7 @@ async fn look_around(app: &Arc<App>, relay: &Arc<Relay>) {
     // A refusal is kept by the upstream itself; silence is for the socket to tell.
     let _ = relay.upstream.once("auth.test", None, &json!({})).await;
     let again = |tx: &mut Tx<'_>| channel_requests::try_again(tx.db());
-    if let Err(trouble) = app.store.write(again).await {
+    if let Err(trouble) = app.as_owner().write(again).await {
         error!(%trouble, "the channel requests of repos cannot be read");
     }
 }
@@ -125,7 +125,7 @@ async fn work_off(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
             match handle(app, relay, one.seq, &one.envelope).await {
                 Ok(true) => {}
                 Ok(false) => debug!(seq = one.seq, "waits for a post under way"),
-                Err(Trouble::Away | Trouble::Closed) => {}
+                Err(Trouble::Away | Trouble::Closed | Trouble::NotOwner) => {}
                 Err(trouble) => {
                     // Once is enough: the same event would fail the same way.
                     error!(%trouble, seq = one.seq, "an event of Slack is given up");
@@ -137,7 +137,9 @@ async fn work_off(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
 }
 
 async fn done(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
-    app.store.write(move |tx| inbox::done(tx.db(), seq)).await
+    app.as_owner()
+        .write(move |tx| inbox::done(tx.db(), seq))
+        .await
 }
 
 /// False when it has to wait.
@@ -197,20 +199,17 @@ async fn message_event(
     }
     let channel = ChannelId::new(event["channel"].as_str().unwrap_or_default());
     let place = channel.clone();
-    if app
-        .store
-        .read(move |db| channels::get(db, &place))
-        .await
-        .is_err()
-    {
+    let ours = app.store.read(move |db| channels::get(db, &place)).await;
+    if let Err(Trouble::Refused(_)) = ours {
         done(app, seq).await?;
         return Ok(true);
     }
+    ours?;
     match event["subtype"].as_str() {
         Some("message_changed") => {
             let (message, rules) = (event["message"].clone(), app.rules.clone());
             let ours = mirror::is_ours(&relay.us, &message);
-            app.store
+            app.as_owner()
                 .write(move |tx| {
                     if !ours {
                         mirror::edited(tx, &rules, &channel, &message)?;
@@ -221,7 +220,7 @@ async fn message_event(
         }
         Some("message_deleted") => {
             let ts = event["deleted_ts"].as_str().unwrap_or_default().parse();
-            app.store
+            app.as_owner()
                 .write(move |tx| {
                     if let Ok(ts) = ts {
                         mirror::deleted(tx, &channel, &ts)?;
@@ -255,17 +254,17 @@ pub(crate) async fn said(
     message: &Value,
 ) -> Result<(), Trouble> {
     let speaker = match message["user"].as_str() {
-        Some(user) => Some(relay.person(&app.store, &UserId::new(user)).await?),
+        Some(user) => Some(relay.person(&app.as_owner(), &UserId::new(user)).await?),
         None => None,
     };
     if let Some(person) = &speaker
-        && let Some(outsider) = relay.outsider(&app.store, &person.id).await?
+        && let Some(outsider) = relay.outsider(&app.as_owner(), &person.id).await?
     {
         return outside(app, relay, seq, (channel, message), (person, outsider)).await;
     }
     let (channel, message) = (channel.clone(), message.clone());
     let (rules, us) = (app.rules.clone(), relay.us.clone());
-    app.store
+    app.as_owner()
         .write(move |tx| {
             mirror::said(tx, &rules, &us, speaker.as_ref(), &channel, &message)?;
             match seq {
@@ -286,7 +285,7 @@ async fn outside(
 ) -> Result<(), Trouble> {
     let (rules, us) = (app.rules.clone(), relay.us.clone());
     let (channel, message, person) = (channel.clone(), message.clone(), person.clone());
-    app.store
+    app.as_owner()
         .write(move |tx| {
             let new = mirror::overheard(tx, &rules, &person, &channel, &message)?;
             let text = message["text"].as_str().unwrap_or_default();
@@ -338,7 +337,7 @@ async fn own_echo(
             return Ok(true);
         };
         let (rules, us, place) = (app.rules.clone(), relay.us.clone(), channel.clone());
-        app.store
+        app.as_owner()
             .write(move |tx| {
                 echoes::adopt(tx, &rules, &us, &place, &found)?;
                 inbox::done(tx.db(), seq)
@@ -388,7 +387,7 @@ async fn reaction(
     else {
         return done(app, seq).await;
     };
-    let person = relay.person(&app.store, &user).await?;
+    let person = relay.person(&app.as_owner(), &user).await?;
     let what = Reacted {
         channel: ChannelId::new(event["item"]["channel"].as_str().unwrap_or_default()),
         ts,
@@ -396,7 +395,7 @@ async fn reaction(
         add: event["type"] == json!("reaction_added"),
     };
     let rules = app.rules.clone();
-    app.store
+    app.as_owner()
         .write(move |tx| {
             if channels::get(tx.db(), &what.channel).is_ok() {
                 mirror::reacted(tx, &rules, &person, what)?;

@@ -46,14 +46,14 @@ pub(crate) async fn clicked(
         return Ok(true);
     };
     let flying = relay.flights.any(&action.channel);
-    let mut person = relay.person(&app.store, &action.user).await?;
+    let mut person = relay.person(&app.as_owner(), &action.user).await?;
     if person.name == person.id.as_str()
         && let Some(name) = envelope.payload["user"]["name"].as_str()
     {
         name.clone_into(&mut person.name);
     }
     let url = envelope.payload["response_url"].as_str().map(str::to_owned);
-    if let Some(outsider) = relay.outsider(&app.store, &person.id).await? {
+    if let Some(outsider) = relay.outsider(&app.as_owner(), &person.id).await? {
         finish(app, seq).await?;
         if let Some(url) = url {
             let answer = json!({"response_type": "ephemeral", "replace_original": false,
@@ -80,7 +80,7 @@ pub(crate) async fn clicked(
     let rules = app.rules.clone();
     let back = url.clone();
     let outcome = app
-        .store
+        .as_owner()
         .write(move |tx| {
             if let Some(url) = &back {
                 remember(tx.db(), &action.channel, action.message.as_str(), url)?;
@@ -135,7 +135,9 @@ pub(crate) async fn clicked(
 }
 
 async fn finish(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
-    app.store.write(move |tx| inbox::done(tx.db(), seq)).await
+    app.as_owner()
+        .write(move |tx| inbox::done(tx.db(), seq))
+        .await
 }
 
 fn press_of(element: &Value, action: &BlockAction) -> Press {
@@ -168,9 +170,9 @@ pub(crate) async fn commanded(
         UserId::new(text("user_id")),
     );
     let url = text("response_url");
-    relay.person(&app.store, &user).await?;
+    relay.person(&app.as_owner(), &user).await?;
     let base = app.rules.base.clone();
-    app.store
+    app.as_owner()
         .write(move |tx| {
             inbox::done(tx.db(), seq)?;
             if channels::get(tx.db(), &channel).is_err() {
@@ -217,7 +219,7 @@ pub(crate) async fn respond(
 ) -> Result<(), Trouble> {
     let changes = response.delete_original || response.replace_original;
     let (channel, ts, url) = app
-        .store
+        .as_owner()
         .write(move |tx| {
             let (channel, ts) = response_url::redeem_place(tx, &key)?;
             let message = ts.parse::<MessageTs>().ok().filter(|_| changes);
@@ -243,7 +245,7 @@ pub(crate) async fn respond(
         .await?;
     let body = serde_json::to_value(&response)?;
     relay.upstream.web.respond(&url, &body).await?;
-    app.store
+    app.as_owner()
         .write(move |tx| mirrored(tx, &channel, &ts, response))
         .await
 }

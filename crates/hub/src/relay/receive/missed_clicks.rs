@@ -36,7 +36,7 @@ pub(crate) fn alive(db: &Db) -> Result<Option<i64>, Trouble> {
 
 /// After a gap: asks for what may have been pressed in it.
 pub(crate) async fn ask(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
-    let last = app.store.write(|tx| alive(tx.db())).await?;
+    let last = app.as_owner().write(|tx| alive(tx.db())).await?;
     let Some(last) = last.filter(|last| app.store.now_ms() - last > LONG_MS) else {
         return Ok(());
     };

@@ -100,7 +100,10 @@ async fn deliver(
 ) -> Result<Value, Trouble> {
     let _alone = relay.flights.alone(order.agent.key, idem.as_str()).await;
     let (asked, key) = (order.clone(), idem.clone());
-    let begun = app.store.write(move |tx| begin(tx, &asked, &key)).await?;
+    let begun = app
+        .as_owner()
+        .write(move |tx| begin(tx, &asked, &key))
+        .await?;
     let root = match begun {
         Begun::Answered(answer) => return Ok(answer),
         Begun::Goes(root) => root,
@@ -171,7 +174,7 @@ fn not_late(tx: &Tx<'_>, order: &Order, root: Option<&MessageTs>) -> Result<(), 
 /// Slack refused it: nothing of it stands, unless a part had landed before.
 async fn forget(app: &Arc<App>, order: &Order, idem: &Idem) -> Result<(), Trouble> {
     let (order, idem) = (order.clone(), idem.clone());
-    app.store
+    app.as_owner()
         .write(move |tx| {
             let agent = &order.agent;
             let key = params![agent.key, idem.as_str()];
@@ -277,7 +280,7 @@ async fn send_parts(
         "codebutler": {"parts": written}});
     let (agent, idem, kept) = (order.agent.key, idem.clone(), answer.clone());
     let (asked, thread) = (order.clone(), order.post.thread_ts.clone().and(root));
-    app.store
+    app.as_owner()
         .write(move |tx| {
             not_late(tx, &asked, thread.as_ref())?;
             fault("relay.before-answer");
@@ -338,7 +341,7 @@ impl Sending<'_> {
     pub(crate) async fn note(&self, file: Option<String>) -> Result<Noted, Trouble> {
         let own = self.own.clone();
         self.app
-            .store
+            .as_owner()
             .write(move |tx| {
                 fault("relay.before-part");
                 let noted = note(tx, &own, file.as_deref())?;
@@ -374,7 +377,7 @@ impl Sending<'_> {
         );
         let channel = self.channel().clone();
         self.app
-            .store
+            .as_owner()
             .write(move |tx| echoes::keep(tx, &rules, &us, &own, &channel, &message))
             .await
     }

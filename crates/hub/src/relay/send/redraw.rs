@@ -26,7 +26,7 @@ pub(crate) async fn work(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Troub
     for (channel, ts) in app.store.read(waiting).await? {
         match one(app, relay, &channel, &ts).await {
             Ok(()) => {}
-            Err(Trouble::Away | Trouble::Closed) => return Ok(()),
+            Err(Trouble::Away | Trouble::Closed | Trouble::NotOwner) => return Ok(()),
             Err(trouble) => {
                 warn!(%trouble, %channel, message = %ts, "a decided card keeps its buttons");
                 done(app, channel, ts).await?;
@@ -43,7 +43,7 @@ async fn whisper(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
             Err(error) => warn!(%error, "somebody is not told that they may not decide"),
             Ok(_) => {}
         }
-        app.store
+        app.as_owner()
             .write(move |tx| {
                 let sql = "DELETE FROM whispers WHERE id = ?1";
                 Ok(tx.db().execute(sql, [id])?)
@@ -104,11 +104,11 @@ async fn one(
     else {
         return done(app, channel.clone(), ts.clone()).await;
     };
-    let person = relay.person(&app.store, &decision.person).await?.name;
+    let person = relay.person(&app.as_owner(), &decision.person).await?.name;
     let (blocks, text) = card::decided(&old.body, decision.choice, &decision.by(&person));
     let args = json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks});
     fallback::call(relay, "chat.update", args).await?;
-    app.store
+    app.as_owner()
         .write(move |tx| {
             decide::redraw(tx, &decision, &person)?;
             forget(tx.db(), &decision.thread.channel, &decision.message)
@@ -117,7 +117,7 @@ async fn one(
 }
 
 async fn done(app: &Arc<App>, channel: ChannelId, ts: MessageTs) -> Result<(), Trouble> {
-    app.store
+    app.as_owner()
         .write(move |tx| forget(tx.db(), &channel, &ts))
         .await
 }

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 use tracing::{debug, error};
 
 use crate::error::{Refusal, Trouble};
+use crate::hub::together::Ownership;
 use crate::relay::{
     scopes,
     send::pace::{Pace, Pacer},
@@ -19,6 +20,8 @@ use crate::relay::{
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// In place of an answer of Slack, which was not asked.
+const NOT_OWNER: &str = "not_the_owner";
 /// How long a call that may be repeated is repeated. Below the patience of an
 /// agent's own client, which then asks again.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -27,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(40);
 pub(crate) struct Upstream {
     pub(crate) web: Web,
     pacer: Pacer,
+    /// Only the owner asks Slack: its pace is the app's.
+    ownership: Ownership,
     /// The name under which Slack refuses the token, while it does.
     refused: Mutex<Option<String>>,
     /// What the app may do, as Slack said last.
@@ -34,17 +39,26 @@ pub(crate) struct Upstream {
 }
 
 impl Upstream {
-    pub(crate) fn new(web: Web, pace: Pace) -> Self {
+    pub(crate) fn new(web: Web, pace: Pace, ownership: Ownership) -> Self {
         Self {
             web,
+            ownership,
             pacer: Pacer::new(pace),
             refused: Mutex::default(),
             scopes: Mutex::default(),
         }
     }
 
+    /// Asked by every hub, because each must know who it is.
+    pub(crate) async fn who_are_we(&self) -> Result<Answered, SlackError> {
+        let answered = self.web.attempt("auth.test", Value::Null).await;
+        self.note(&answered);
+        answered
+    }
+
     /// Makes a call once it is its turn, and again only when Slack said that it
-    /// was not carried out ("too many").
+    /// was not carried out ("too many"). Nothing is sent once this hub cannot be sure to
+    /// be the owner.
     pub(crate) async fn once(
         &self,
         method: &str,
@@ -53,7 +67,14 @@ impl Upstream {
     ) -> Result<Answered, SlackError> {
         loop {
             self.pacer.turn(method, channel).await;
-            match self.web.attempt(method, args.clone()).await {
+            let attempt = self.web.attempt(method, args.clone());
+            let Some(outcome) = self.ownership.while_sure(attempt).await else {
+                return Err(SlackError::Api {
+                    method: method.to_owned(),
+                    code: NOT_OWNER.to_owned(),
+                });
+            };
+            match outcome {
                 Err(SlackError::RateLimited { after, .. }) => {
                     debug!(method, wait_s = after.as_secs(), "Slack wants a pause");
                     self.pacer.pause(method, channel, after);
@@ -143,6 +164,9 @@ pub(crate) fn jittered(pause: Duration) -> Duration {
 /// What the agent that asked is told.
 impl From<SlackError> for Trouble {
     fn from(error: SlackError) -> Self {
+        if error.code() == Some(NOT_OWNER) {
+            return Trouble::NotOwner;
+        }
         if repeatable(&error) {
             debug!(%error, "a call is put off");
             return Trouble::Away;

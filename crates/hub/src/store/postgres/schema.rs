@@ -13,7 +13,8 @@ const BASE: &str = include_str!("../schema/postgres.sql");
 /// Brings a schema up to this build's version; gives the version that was found. As in
 /// SQLite the version is read inside the transaction that raises it.
 pub(super) fn bring_up(pg: &Pg, schema: &str) -> Result<u32> {
-    let exists = "SELECT 1 FROM information_schema.tables WHERE table_schema = ?1 AND table_name = 'store_version'";
+    // The newest table of the base: one that lacks it gets the base again.
+    let exists = "SELECT 1 FROM information_schema.tables WHERE table_schema = ?1 AND table_name = 'slack_calls'";
     if !pg.query(exists, &params![schema])?.is_empty() {
         let found = version(pg)?;
         if found >= NEWEST {

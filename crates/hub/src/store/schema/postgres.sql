@@ -38,6 +38,14 @@ CREATE TABLE IF NOT EXISTS tickets (
     until       TIMESTAMPTZ NOT NULL
 );
 
+-- Calls to Slack that a hub leaves to the owner, as JSON, and their answers.
+CREATE TABLE IF NOT EXISTS slack_calls (
+    id          BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    call        TEXT NOT NULL,
+    answer      TEXT,
+    at          TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
+);
+
 -- A character that PostgreSQL's text cannot hold is replaced where JSON spells it out.
 CREATE OR REPLACE FUNCTION json_extract(document TEXT, path TEXT) RETURNS TEXT
     LANGUAGE sql IMMUTABLE PARALLEL SAFE AS

@@ -9,9 +9,24 @@ pub enum Error {
     /// PostgreSQL refused, or is away.
     #[error(transparent)]
     Postgres(#[from] tokio_postgres::Error),
+    /// PostgreSQL gave no answer.
+    #[error("PostgreSQL does not answer")]
+    Silent,
     /// It is not an address of a database.
     #[error("not the address of a PostgreSQL database (postgres://user@host/name)")]
     Address,
+    /// What is said on the way there could be read by others.
+    #[error(
+        "the database {0} is on another machine: write `sslmode=verify-full` behind its address \
+         (TLS; `network.caFile` names the authority), or `sslmode=disable` where the way there is private"
+    )]
+    Plain(String),
+    /// It is no way of TLS that is known here.
+    #[error("`sslmode={0}` is not known; use verify-full, require or disable")]
+    SslMode(String),
+    /// The certificates to trust cannot be read.
+    #[error(transparent)]
+    Certificates(#[from] butler_tls::BadFile),
     /// There is no such row.
     #[error("no row")]
     NoRow,
@@ -42,6 +57,27 @@ impl From<rusqlite::Error> for Error {
             other => Self::Sqlite(other),
         }
     }
+}
+
+impl Error {
+    /// Whether it was the way to the database, or its end, and not what was asked.
+    pub(crate) fn is_passing(&self) -> bool {
+        let Self::Postgres(error) = self else {
+            return matches!(self, Self::Silent);
+        };
+        match error.code() {
+            // Shut down, starting, or this connection was ended or took too long.
+            Some(code) => ["57", "08", "25P03"]
+                .iter()
+                .any(|of| code.code().starts_with(of)),
+            None => error.is_closed() || error.as_db_error().is_none() && is_io(error),
+        }
+    }
+}
+
+fn is_io(error: &tokio_postgres::Error) -> bool {
+    let cause = std::error::Error::source(error);
+    cause.is_some_and(|cause| cause.is::<std::io::Error>())
 }
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

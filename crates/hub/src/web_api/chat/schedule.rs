@@ -159,7 +159,7 @@ async fn due(app: &App) -> Result<Vec<Due>, Trouble> {
 /// Taken out first: better not posted than posted twice.
 async fn post(app: &Arc<App>, id: String, agent: Agent, arguments: &str) {
     let gone = id.clone();
-    let take = app.store.write(move |tx| {
+    let take = app.as_owner().write(move |tx| {
         let sql = "DELETE FROM scheduled WHERE id = ?1";
         Ok(tx.db().execute(sql, [&gone])?)
     });
