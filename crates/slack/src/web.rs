@@ -11,7 +11,6 @@ use butler_protocol::{
 };
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use url::Url;
 
 use crate::{Message, SharedEpoch, SlackError, Workspace, http::Caller};
 
@@ -56,9 +55,13 @@ impl Web {
     ///
     /// # Errors
     /// When `base` has no host.
-    pub fn new(base: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
+    pub fn new(
+        base: impl Into<Workspace>,
+        token: Secret,
+        epoch: SharedEpoch,
+    ) -> Result<Self, SlackError> {
         Ok(Self {
-            caller: Caller::new(&Workspace::new(base.clone()), token, epoch)?,
+            caller: Caller::new(&base.into(), token, epoch)?,
             names: Arc::default(),
         })
     }

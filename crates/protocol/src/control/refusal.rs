@@ -90,6 +90,7 @@ refusals! {
     RunBudget = "run_budget", RunNotRunning = "run_not_running",
     InvalidPerson = "invalid_person", NoRight = "no_right", OwnerStays = "owner_stays",
     NotInChange = "not_in_change", UnknownModel = "unknown_model",
+    CodeExpired = "code_expired", CodeUsed = "code_used", UnknownCode = "unknown_code",
 }
 
 impl Refusal {
@@ -132,6 +133,10 @@ impl Refusal {
                 "This button is not valid here."
             }
             Refusal::UseSlack => "This workspace is in Slack: say and decide it there.",
+            Refusal::CodeUsed => "This invitation was used already.",
+            Refusal::CodeExpired => "This invitation has expired.",
+            Refusal::UnknownCode => "This invitation was taken back, or never given.",
+            Refusal::NotFound => "There is nothing of that name.",
             Refusal::NoText => "There was nothing to say.",
             Refusal::UnknownModel => "No agent here knows a model of that name.",
             Refusal::NotInChange => {

@@ -37,6 +37,7 @@ CREATE TABLE IF NOT EXISTS tickets (
     agent       BIGINT NOT NULL,
     until       TIMESTAMPTZ NOT NULL
 );
+ALTER TABLE tickets ADD COLUMN IF NOT EXISTS machine TEXT;
 
 -- A character that PostgreSQL's text cannot hold is replaced where JSON spells it out.
 CREATE OR REPLACE FUNCTION json_extract(document TEXT, path TEXT) RETURNS TEXT
