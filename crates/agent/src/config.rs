@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use butler_model::ClientConfig;
 use butler_protocol::{ChannelId, Clock, Role, Secret, UserId};
 use butler_repo::ForgeHosts;
+use butler_slack::Workspace;
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
 /// Everything an agent process needs to work.
 #[derive(Debug, Clone)]
@@ -24,8 +24,8 @@ pub struct AgentConfig {
     pub channel: ChannelId,
     /// Who may have the team started anew; empty means everybody.
     pub approvers: Vec<UserId>,
-    /// Where the hub listens.
-    pub hub: Url,
+    /// Where the hub is, and whom to trust there.
+    pub hub: Workspace,
     /// What the hub knows this role by.
     pub bot_token: Secret,
     /// What opens the socket.

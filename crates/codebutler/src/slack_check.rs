@@ -64,12 +64,11 @@ pub(crate) fn tokens(machine: &Machine) -> Result<Option<AppTokens>, CliError> {
         }
         (Some(bot), Some(app)) => (bot.clone(), app.clone()),
     };
-    let Workspace { base, ca_file } = workspace(machine)?;
     Ok(Some(AppTokens {
         bot,
         app,
-        base,
-        ca_file,
+        base: workspace(machine)?.base,
+        ca_file: machine.network.ca_file.clone().map(PathBuf::from),
     }))
 }
 
@@ -79,7 +78,7 @@ pub(crate) fn workspace(machine: &Machine) -> Result<Workspace, CliError> {
     let base = Url::parse(base)
         .map_err(|error| CliError::user(format!("slack.apiUrl, {base}: {error}")))?;
     let ca_file = machine.network.ca_file.clone().map(PathBuf::from);
-    Ok(Workspace { base, ca_file })
+    Ok(Workspace::with_file(base, ca_file))
 }
 
 /// Why an app is not in order.
@@ -153,10 +152,7 @@ impl Caller {
 
 /// Shows both tokens to Slack.
 pub(crate) fn ask(tokens: &AppTokens) -> Result<Status, Fault> {
-    let workspace = Workspace {
-        base: tokens.base.clone(),
-        ca_file: tokens.ca_file.clone(),
-    };
+    let workspace = Workspace::with_file(tokens.base.clone(), tokens.ca_file.clone());
     let status = bot(&workspace, &tokens.bot)?;
     app(&workspace, &tokens.app)?;
     Ok(status)

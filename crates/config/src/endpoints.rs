@@ -87,6 +87,8 @@ impl Machine {
         secrets.extend(self.search.api_key.clone());
         secrets.extend(self.hub.webhook.clone());
         secrets.extend(self.hub.database.clone());
+        let joined = self.joined.values().flat_map(|hub| &hub.tokens);
+        secrets.extend(joined.flat_map(|one| [one.bot.clone(), one.app.clone()]));
         secrets
     }
 }

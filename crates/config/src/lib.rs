@@ -42,6 +42,7 @@ pub use load::{RepoFiles, Settings};
 pub use lookup::{
     FOLDER, HOME_VARIABLE, bare_repository, machine_folder, repository_root, set_up_root,
 };
+pub use machine::joined::{JoinedHub, JoinedRole};
 pub use machine::search::SearchEngineKind;
 pub use machine::{Endpoint, EndpointKind, EndpointPrice, ForgeAt, ForgeIs, Machine, SlackTokens};
 pub use mcp::McpEntry;

@@ -2,6 +2,7 @@
 //! with their keys, where the hub is, who may approve, and what a person on
 //! this machine has agreed to.
 
+pub(crate) mod joined;
 pub(crate) mod search;
 
 use std::{collections::BTreeMap, net::SocketAddr};
@@ -10,7 +11,7 @@ use butler_protocol::{Role, Secret, Standing, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::search::MachineSearch;
+use self::{joined::JoinedHub, search::MachineSearch};
 use crate::mcp::MachineMcp;
 
 /// The machine's own settings, `~/.codebutler/config.json`; private to its owner.
@@ -42,6 +43,8 @@ pub struct Machine {
     pub search: MachineSearch,
     /// Certificates and the like for networks that need them.
     pub network: MachineNetwork,
+    /// Hubs on other machines that repos of this one have joined, by the folder of the repo; written by `codebutler init --join`.
+    pub joined: BTreeMap<String, JoinedHub>,
     /// What a person on this machine has agreed to; written by `codebutler policy accept`.
     pub consents: Consents,
 }
@@ -173,6 +176,10 @@ pub struct HubAddress {
     /// Address and port on which `codebutler up` and `codebutler hub` listen.
     #[schemars(with = "String", extend("format" = "socket-address"))]
     pub listen: SocketAddr,
+    /// Encrypts everything: `self`, and the hub makes a certificate once, which others trust by its fingerprint; or the PEM file of a certificate, with those between it and its authority. With it the hub may listen where other machines reach it.
+    pub tls: Option<String>,
+    /// The PEM file with the private key of the certificate that `hub.tls` names.
+    pub tls_key: Option<String>,
     /// The page's address as people reach it, behind a proxy or a tunnel: links begin with it, and
     /// the hub answers to its name.
     #[schemars(extend("format" = "uri"))]
@@ -199,6 +206,8 @@ impl Default for HubAddress {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 7878)),
+            tls: None,
+            tls_key: None,
             public_url: None,
             webhook: None,
             traces: None,

@@ -1,6 +1,7 @@
 //! `/agent/v1/…`: what agents say to the hub where Slack has no words. Bot token
 //! and epoch on every call; every call is idempotent by the id in it.
 
+pub(crate) mod joining;
 pub(crate) mod live_log;
 mod memory;
 mod runs;
@@ -56,6 +57,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/agent/v1/pulls", get(pulls).post(pull))
         .route("/agent/v1/decisions/{request}", get(decision))
         .route("/agent/v1/bodies/{hash}", get(get_body).put(put_body))
+        .merge(joining::routes())
         .merge(memory::routes())
         .merge(runs::routes())
         .merge(presence::servers::routes())

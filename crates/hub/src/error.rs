@@ -74,6 +74,9 @@ pub enum HubError {
         #[source]
         source: io::Error,
     },
+    /// The certificate cannot be used.
+    #[error("the certificate {0} cannot be used: {1}")]
+    Certificate(String, String),
     /// The address can be reached from outside and nobody consented to that.
     #[error("{0} can be reached from other machines")]
     NotLoopback(SocketAddr),

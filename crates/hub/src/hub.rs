@@ -21,6 +21,7 @@ use axum::{
 use butler_policy::Redactor;
 use butler_protocol::{Clock, LogLine, Secret, Standing, UserId};
 use butler_slack::Webhook;
+use butler_tls::Fingerprint;
 use futures_util::future::BoxFuture;
 use tokio::{net::TcpListener, sync::broadcast, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -49,7 +50,10 @@ use crate::{
     person_api::{self, edits, guard, view_api},
     presence::{Presence, absent, notify},
     relay::{self, Relay},
-    serve,
+    serve::{
+        self,
+        tls::{self, Certificate, HubTls},
+    },
     store::{Store, StoreThreads, db::system_clock, place::StorePlace},
     web_api::{self, chat::schedule, file_transfer, response_url},
     workspace::decide::Rules,
@@ -65,7 +69,7 @@ const PORTS: u16 = 20;
 /// What a hub needs to know.
 #[derive(Debug, Clone)]
 pub struct HubConfig {
-    /// Where to listen; when the port is taken the next free one is used, unless `exact`.
+    /// Where to listen; when the port is taken the next free one is used, unless `reach.exact`.
     pub listen: SocketAddr,
     /// Where the store lives.
     pub data_dir: PathBuf,
@@ -83,20 +87,29 @@ pub struct HubConfig {
     pub test_hooks: bool,
     /// Shown on the page and told to agents.
     pub version: String,
-    /// The page's address as people reach it, where that is not this machine.
-    pub public_url: Option<Url>,
+    /// How others reach it.
+    pub reach: Reach,
     /// Services that are told something, or that tell.
     pub outside: Outside,
     /// Real Slack; without it the hub is the workspace itself.
     pub relay: Option<RelayConfig>,
-    /// Consent to listen where other machines can reach it.
-    pub reachable: bool,
-    /// Whether another port will not do when this one is taken.
-    pub exact: bool,
     /// After so long somebody is told that the role they named is not running.
     pub absent_after: Duration,
     /// What time it is.
     pub clock: Clock,
+}
+
+/// How others reach a hub.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// The page's address as people reach it, where that is not this machine.
+    pub public_url: Option<Url>,
+    /// The certificate; without one nothing is encrypted.
+    pub tls: Option<HubTls>,
+    /// Consent to listen where other machines can reach it, without a certificate.
+    pub anywhere: bool,
+    /// Whether another port will not do when this one is taken.
+    pub exact: bool,
 }
 
 /// Services besides Slack and the model; none of them has to be there.
@@ -124,11 +137,9 @@ impl HubConfig {
             people: BTreeMap::new(),
             test_hooks: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            public_url: None,
+            reach: Reach::default(),
             outside: Outside::default(),
             relay: None,
-            reachable: false,
-            exact: false,
             absent_after: Duration::from_secs(30),
             clock: system_clock(),
         }
@@ -139,6 +150,7 @@ impl HubConfig {
 #[derive(Debug)]
 pub struct Hub {
     address: SocketAddr,
+    fingerprint: Option<Fingerprint>,
     live_log: Arc<LiveLog>,
     server: JoinHandle<()>,
     relay: Option<JoinHandle<()>>,
@@ -158,7 +170,13 @@ impl Hub {
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Self, HubError>> {
         Box::pin(async move {
-            if !config.listen.ip().is_loopback() && !config.reachable {
+            let Reach {
+                public_url,
+                tls,
+                anywhere,
+                exact,
+            } = config.reach;
+            if !config.listen.ip().is_loopback() && tls.is_none() && !anywhere {
                 return Err(HubError::NotLoopback(config.listen));
             }
             let (notices, _) = broadcast::channel(4096);
@@ -194,13 +212,27 @@ impl Hub {
                 }
                 None => None,
             };
-            let ports = if config.exact { 1 } else { PORTS };
+            let ports = if exact { 1 } else { PORTS };
             let listener = listen(config.listen, ports).await?;
             let bound = listener.local_addr().map_err(|source| HubError::Listen {
                 address: config.listen,
                 source,
             })?;
             let address = from_here(bound);
+            let certificate = match tls {
+                Some(tls) => {
+                    let names = tls::names(&own_name, address, public_url.as_ref());
+                    Some(Certificate::of(tls, &store, names).await?)
+                }
+                None => None,
+            };
+            let reached = Reached {
+                address,
+                own_name,
+                public_url,
+                encrypted: certificate.is_some(),
+            };
+            let fingerprint = certificate.as_ref().map(|one| one.fingerprint.clone());
             let live_log = Arc::new(LiveLog::default());
             let (traces, sending) = match config.outside.traces {
                 Some(collector) => {
@@ -219,7 +251,7 @@ impl Hub {
                     approvers: config.approvers,
                     people: config.people,
                     caps: config.caps,
-                    base: format!("http://{address}"),
+                    base: reached.base(None),
                     in_slack: relay.is_some(),
                 },
                 sockets: Sockets::default(),
@@ -227,11 +259,7 @@ impl Hub {
                 test_hooks: config.test_hooks,
                 version: config.version,
                 welcome: Welcome::read(&config.data_dir),
-                reached: Reached {
-                    address,
-                    own_name,
-                    public_url: config.public_url,
-                },
+                reached,
                 relay: relay.clone(),
                 cancel: cancel.clone(),
                 watched: Watched {
@@ -267,11 +295,12 @@ impl Hub {
             let router = router(app, Webhooks::new(config.outside.forge_secret));
             info!(address = %bound, "the hub listens");
             let server = tokio::spawn(async move {
-                serve::serve(listener, router, cancel).await;
+                serve::serve(listener, certificate, router, cancel).await;
                 drop(lock);
             });
             Ok(Self {
                 address,
+                fingerprint,
                 live_log,
                 server,
                 relay,
@@ -285,6 +314,12 @@ impl Hub {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What its certificate is known by; nothing when it has none.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<&Fingerprint> {
+        self.fingerprint.as_ref()
     }
 
     /// Shows lines of the hub's own log on the page. Secrets are out of them.

@@ -2,6 +2,7 @@
 //! change it.
 
 pub(crate) mod audit;
+pub(crate) mod machines;
 pub(crate) mod names;
 pub(crate) mod people;
 pub(crate) mod tokens;
@@ -23,6 +24,8 @@ pub(crate) struct Agent {
     pub(crate) key: AgentKey,
     pub(crate) repo: String,
     pub(crate) role: Role,
+    /// The machine that joined with a token of its own; nothing beside the hub.
+    pub(crate) machine: Option<String>,
 }
 
 /// A human of the workspace.
@@ -47,25 +50,29 @@ pub(crate) enum Identity {
 pub(crate) fn of_token(db: &Db, token: &str) -> Result<Option<Identity>, Trouble> {
     let hash = Sha256Hex::of(token);
     let found = db
-        .prepare_cached("SELECT kind, agent, person FROM tokens WHERE sha256 = ?1")?
+        .prepare_cached("SELECT kind, agent, person, machine FROM tokens WHERE sha256 = ?1")?
         .query_row([hash.as_str()], |row| {
             Ok((
                 row.get::<_, String>(0)?,
                 row.get::<_, Option<i64>>(1)?,
                 row.get::<_, Option<String>>(2)?,
+                row.get::<_, Option<String>>(3)?,
             ))
         })
         .optional()?;
     Ok(match found {
-        Some((kind, Some(agent), _)) => {
-            let agent = agent_by_key(db, agent)?;
+        Some((kind, Some(agent), _, machine)) => {
+            let agent = Agent {
+                machine,
+                ..agent_by_key(db, agent)?
+            };
             Some(if kind == "app" {
                 Identity::App(agent)
             } else {
                 Identity::Bot(agent)
             })
         }
-        Some((_, None, Some(person))) => person_by_id(db, &person)?.map(Identity::Person),
+        Some((_, None, Some(person), _)) => person_by_id(db, &person)?.map(Identity::Person),
         _ => None,
     })
 }
@@ -78,7 +85,12 @@ pub(crate) fn agent_by_key(db: &Db, key: AgentKey) -> Result<Agent, Trouble> {
     let Ok(role) = role.parse() else {
         return refuse(Refusal::InvalidAuth);
     };
-    Ok(Agent { key, repo, role })
+    Ok(Agent {
+        key,
+        repo,
+        role,
+        machine: None,
+    })
 }
 
 /// A person by id.

@@ -32,12 +32,14 @@ mod workspace;
 
 pub use budget::Caps;
 pub use error::HubError;
-pub(crate) use error::Trouble;
-pub use hub::{Hub, HubConfig, Outside, runs_in};
+pub(crate) use error::{Refusal, Trouble};
+pub use hub::{Hub, HubConfig, Outside, Reach, runs_in};
 pub use identity::audit::{AuditLine, verify_audit};
+pub use identity::machines::{MachineEntry, MachineInvite};
 pub use identity::people::{PersonEntry, SessionEntry};
-pub use identity::tokens::{PersonToken, RepoTokens, Tokens};
+pub use identity::tokens::{AgentTokens, PersonToken, RepoTokens, Tokens};
 pub use relay::{Pace, RelayConfig, RepoChannel, SCOPES, missing_scopes};
+pub use serve::tls::HubTls;
 pub use store::migrate::{Moved, migrate};
 pub use store::place::StorePlace;
 pub use store::snapshot::{FrozenStore, put_back};

@@ -81,7 +81,7 @@ async fn me(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answer {
 
 /// JSON, or a form with files (`channel`, `text`, `thread_ts`, `file`…).
 async fn say(State(app): State<Arc<App>>, Somebody(person): Somebody, request: Request) -> Answer {
-    let form = message_form::read(request, None).await?;
+    let form = message_form::read(&app, request, None).await?;
     let channel = form.channel.clone();
     let (ts, message) = person_actions::say(&app, person, form).await?;
     Ok(Json(

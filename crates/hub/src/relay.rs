@@ -159,10 +159,7 @@ impl Relay {
         cancel: CancellationToken,
     ) -> Result<Arc<Self>, HubError> {
         let refused = |error: butler_slack::SlackError| HubError::Slack(error.to_string());
-        let workspace = Workspace {
-            base: config.base,
-            ca_file: config.ca_file,
-        };
+        let workspace = Workspace::with_file(config.base, config.ca_file);
         let web = Web::at(&workspace, config.bot_token).map_err(refused)?;
         let upstream = Upstream::new(web, config.pace, ownership.clone());
         let own = config.channels.clone();

@@ -1,5 +1,8 @@
 //! The listener: connections, each with a limit on how long it may take to say what
-//! it wants, and all of them with a limit on how many there are.
+//! it wants, and all of them with a limit on how many there are. With a certificate
+//! nothing is said before the connection is encrypted.
+
+pub(crate) mod tls;
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -10,14 +13,17 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
-    time::sleep,
+    time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
-/// How long a head may take, also the next one of a connection that stays open.
+use tls::Certificate;
+
+/// How long a handshake or a head may take, also the next one of a connection that stays open.
 const HEAD: Duration = Duration::from_secs(10);
 /// Connections at once; agents have a few each, a page has two.
 const CONNECTIONS: usize = 1_024;
@@ -25,7 +31,12 @@ const CONNECTIONS: usize = 1_024;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until `cancel`; then lets every connection finish what it is at.
-pub(crate) async fn serve(listener: TcpListener, router: Router, cancel: CancellationToken) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    certificate: Option<Certificate>,
+    router: Router,
+    cancel: CancellationToken,
+) {
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     let connections = TaskTracker::new();
     loop {
@@ -37,8 +48,12 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, cancel: Cancell
             continue;
         };
         let (router, cancel) = (router.clone(), cancel.clone());
+        let certificate = certificate.clone();
         connections.spawn(async move {
-            one(stream, router, cancel).await;
+            match certificate {
+                None => one(stream, router, cancel).await,
+                Some(certificate) => encrypted(stream, &certificate, router, cancel).await,
+            }
             drop(place);
         });
     }
@@ -62,7 +77,27 @@ async fn accept(
     }
 }
 
-async fn one(stream: TcpStream, router: Router, cancel: CancellationToken) {
+async fn encrypted(
+    stream: TcpStream,
+    certificate: &Certificate,
+    router: Router,
+    cancel: CancellationToken,
+) {
+    let shaken = tokio::select! {
+        shaken = timeout(HEAD, certificate.acceptor.accept(stream)) => shaken,
+        () = cancel.cancelled() => return,
+    };
+    match shaken {
+        Ok(Ok(stream)) => one(stream, router, cancel).await,
+        Ok(Err(error)) => debug!(%error, "a connection was not encrypted"),
+        Err(_) => debug!("a connection took too long to be encrypted"),
+    }
+}
+
+async fn one<S>(stream: S, router: Router, cancel: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()

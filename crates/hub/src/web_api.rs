@@ -14,7 +14,7 @@ mod own_files;
 mod pins;
 mod reactions;
 mod views;
-mod who;
+pub(crate) mod who;
 
 use std::{sync::Arc, time::Instant};
 

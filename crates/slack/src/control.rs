@@ -12,7 +12,6 @@ use butler_protocol::{
 use reqwest::Response;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use url::Url;
 
 use crate::{SharedEpoch, SlackError, Workspace, http::Caller};
 
@@ -35,9 +34,13 @@ pub struct Held {
 impl Control {
     /// Speaks to the hub at `base` with an agent's bot token.
     /// Fails when `base` has no host.
-    pub fn new(base: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
+    pub fn new(
+        base: impl Into<Workspace>,
+        token: Secret,
+        epoch: SharedEpoch,
+    ) -> Result<Self, SlackError> {
         Ok(Self {
-            caller: Caller::new(&Workspace::new(base.clone()), token, epoch)?,
+            caller: Caller::new(&base.into(), token, epoch)?,
         })
     }
 

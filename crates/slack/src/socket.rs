@@ -23,7 +23,6 @@ use tokio::{
     task::JoinHandle,
 };
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
 use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError, Workspace};
 
@@ -94,13 +93,14 @@ impl Socket {
     /// `cancel`, or until there is no use in trying.
     /// Errors: [`SlackError::Ended`] when the token is refused or `cancel` comes first;
     /// [`SlackError::Address`] when `base` cannot be used.
-    pub fn open<'a>(
-        base: &'a Url,
+    pub fn open(
+        base: impl Into<Workspace>,
         app_token: Secret,
         cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<Self, SlackError>> {
+    ) -> BoxFuture<'static, Result<Self, SlackError>> {
+        let workspace = base.into();
         Box::pin(async move {
-            let socket = Self::start(&Workspace::new(base.clone()), app_token, cancel)?;
+            let socket = Self::start(&workspace, app_token, cancel)?;
             let mut hearing = socket.hearing();
             let settled = |hearing: &Hearing| !matches!(hearing, Hearing::Reconnecting { .. });
             // The keeper says why it ends before it does.

@@ -11,7 +11,6 @@ use butler_protocol::{
 };
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use url::Url;
 
 use crate::{Message, SharedEpoch, SlackError, Workspace, http::Caller};
 
@@ -53,8 +52,12 @@ impl Web {
     /// A client of the workspace at `base` (`https://slack.com/`, or the hub's
     /// own address), speaking with the given bot token.
     /// Fails when `base` has no host.
-    pub fn new(base: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
-        let caller = Caller::new(&Workspace::new(base.clone()), token, epoch)?;
+    pub fn new(
+        base: impl Into<Workspace>,
+        token: Secret,
+        epoch: SharedEpoch,
+    ) -> Result<Self, SlackError> {
+        let caller = Caller::new(&base.into(), token, epoch)?;
         let names = Arc::default();
         Ok(Self { caller, names })
     }

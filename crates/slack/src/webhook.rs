@@ -38,7 +38,7 @@ impl Webhook {
             base: "the address of the webhook".to_owned(),
         };
         let base = Url::parse(address.expose()).map_err(|_| wrong())?;
-        let workspace = Workspace { base, ca_file };
+        let workspace = Workspace::with_file(base, ca_file);
         // What is told is for this address and for none that it names.
         let client = http::builder_for(&workspace)?.redirect(Policy::none());
         let client = client.timeout(PATIENCE).build().map_err(|_| wrong())?;

@@ -1,18 +1,23 @@
 //! TLS for every client of the binary: the usual certificate authorities, those
-//! this machine trusts, and those of a file that its config names.
+//! this machine trusts, and those of a file that its config names; or exactly one
+//! certificate, by its fingerprint, where a hub made its own.
 //!
 //! A configuration of our own, because a process-wide provider need not be
 //! installed, and because a bare container has no certificates: there the
 //! libraries' own choice fails before anything is sent, also to this machine.
 
+mod pinned;
+
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
+pub use pinned::{BadFingerprint, Fingerprint};
+
 pub use rustls::ClientConfig;
 use rustls::{
-    RootCertStore,
+    ConfigBuilder, RootCertStore, WantsVerifier,
     pki_types::{CertificateDer, pem::PemObject},
 };
 
@@ -22,6 +27,38 @@ use rustls::{
 pub struct BadFile {
     file: String,
     why: String,
+}
+
+/// Whom a client trusts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// The usual authorities and those of this machine.
+    #[default]
+    Usual,
+    /// Those of a file besides.
+    WithFile(PathBuf),
+    /// Whoever shows exactly this certificate, under any name, and nobody else.
+    Exactly(Fingerprint),
+}
+
+impl Trust {
+    /// The usual authorities, and those of the file if there is one.
+    #[must_use]
+    pub fn with_file(file: Option<PathBuf>) -> Self {
+        file.map_or(Self::Usual, Self::WithFile)
+    }
+
+    /// What a client is told.
+    ///
+    /// # Errors
+    /// When the file cannot be used.
+    pub fn config(&self) -> Result<ClientConfig, BadFile> {
+        match self {
+            Self::Usual => config(None),
+            Self::WithFile(file) => config(Some(file)),
+            Self::Exactly(fingerprint) => Ok(pinned::config(fingerprint.clone())),
+        }
+    }
 }
 
 /// Trusts the usual authorities, and those of the file.
@@ -39,13 +76,17 @@ pub fn plain() -> ClientConfig {
 }
 
 fn trusting(roots: Arc<RootCertStore>) -> ClientConfig {
+    builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(rustls::DEFAULT_VERSIONS)
         // It knows the versions that it was built with.
         .unwrap_or_else(|error| unreachable!("ring and rustls do not fit: {error}"))
-        .with_root_certificates(roots)
-        .with_no_client_auth()
 }
 
 /// Built once: the machine's own are read from many files.

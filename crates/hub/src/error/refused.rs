@@ -21,7 +21,11 @@ impl Refused {
             Refusal::StaleEpoch | Refusal::AlreadyDecided => StatusCode::CONFLICT,
             Refusal::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::RequestTimeout => StatusCode::GATEWAY_TIMEOUT,
-            Refusal::InvalidAuth | Refusal::NotAuthed => StatusCode::UNAUTHORIZED,
+            Refusal::InvalidAuth
+            | Refusal::NotAuthed
+            | Refusal::UnknownCode
+            | Refusal::CodeUsed
+            | Refusal::CodeExpired => StatusCode::UNAUTHORIZED,
             Refusal::ForeignHost => StatusCode::MISDIRECTED_REQUEST,
             Refusal::NotAnApprover
             | Refusal::NoRight

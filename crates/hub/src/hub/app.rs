@@ -47,8 +47,8 @@ pub(crate) struct App {
     pub(crate) cancel: CancellationToken,
     /// What people watch the team by.
     pub(crate) watched: Watched,
-    /// Tokens of agents that were looked up; they never change owner. People can be
-    /// sent away, so theirs are looked up each time.
+    /// Tokens of this machine's agents that were looked up; they never change owner.
+    /// People and other machines can be sent away, so theirs are looked up each time.
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
     /// Whether this hub does what only one of a store may do.
     pub(crate) ownership: Ownership,
@@ -72,6 +72,28 @@ pub(crate) struct Reached {
     pub(crate) own_name: String,
     /// The page's address as people reach it, where that is not this machine.
     pub(crate) public_url: Option<Url>,
+    /// Whether the hub itself encrypts.
+    pub(crate) encrypted: bool,
+}
+
+impl Reached {
+    /// The beginning of addresses for whoever reached us by this name, as in
+    /// `https://team.example`. The public address may be encrypted by somebody else.
+    pub(crate) fn base(&self, host: Option<&str>) -> String {
+        let host = host.map_or_else(|| self.address.to_string(), str::to_owned);
+        let public = self.public_url.as_ref().filter(|url| {
+            let port = url.port().map(|port| format!(":{port}"));
+            let name = url.host_str().unwrap_or_default();
+            host == format!("{name}{}", port.unwrap_or_default())
+        });
+        let scheme = public.map_or(self.scheme(), Url::scheme);
+        format!("{scheme}://{host}")
+    }
+
+    /// By which this hub itself is spoken to.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.encrypted { "https" } else { "http" }
+    }
 }
 
 /// What people watch the team by.
@@ -132,7 +154,9 @@ impl App {
             .store
             .read(move |db| identity::of_token(db, &token))
             .await?;
-        if let Some(identity @ (Identity::Bot(_) | Identity::App(_))) = &found {
+        if let Some(identity @ (Identity::Bot(agent) | Identity::App(agent))) = &found
+            && agent.machine.is_none()
+        {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert(hash, identity.clone());
         }

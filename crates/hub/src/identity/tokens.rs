@@ -1,7 +1,7 @@
 //! Tokens. They live in the hub's file, so that another process can issue them
 //! while the hub runs; `ensure` gives the same ones again.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use butler_protocol::{ChannelId, Role, Secret, Sha256Hex, Standing, UserId};
 use data_encoding::BASE32_NOPAD;
@@ -12,10 +12,12 @@ use crate::{
     identity::{
         Person,
         audit::{self, AuditLine},
+        machines::{self, MachineEntry, MachineInvite},
         names::channel_name,
         people::{self, PersonEntry, SessionEntry, owner},
     },
     relay::{self, RepoChannel},
+    serve::tls,
     store::{
         db::{Db, system_clock},
         erase::{self, Erased},
@@ -212,6 +214,45 @@ impl Tokens {
         Ok(())
     }
 
+    /// Invites a machine to run roles of a repo, by the machine's owner: the code of a
+    /// link that works once, for so long.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn invite_machine(
+        &mut self,
+        repo: &str,
+        roles: &[Role],
+        life: Duration,
+    ) -> Result<Secret, HubError> {
+        let life_ms = i64::try_from(life.as_millis()).unwrap_or(i64::MAX);
+        Ok(self.within(|db| machines::invite(db, &owner(), repo, roles, life_ms))?)
+    }
+
+    /// The machines that joined, and the invitations that nobody has used yet.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn machines(&mut self) -> Result<(Vec<MachineEntry>, Vec<MachineInvite>), HubError> {
+        Ok(self.within(|db| Ok((machines::list(db)?, machines::invites(db)?)))?)
+    }
+
+    /// Sends a machine away, or takes an invitation back.
+    ///
+    /// # Errors
+    /// When there is none of this id, or the store fails.
+    pub fn revoke_machine(&mut self, id: &str) -> Result<(), HubError> {
+        Ok(self.within(|db| machines::revoke(db, &owner(), id))?)
+    }
+
+    /// The certificate that the hub made for itself, in PEM.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn own_certificate(&mut self) -> Result<Option<String>, HubError> {
+        Ok(self.within(tls::own_certificate)?)
+    }
+
     /// Everything that people did, oldest first.
     ///
     /// # Errors
@@ -302,20 +343,22 @@ fn ensure_channel(db: &Db, repo: &str, wanted: &str) -> Result<ChannelId, Troubl
     Err(Trouble::Refused(Refusal::NameTaken))
 }
 
-fn ensure_agent(db: &Db, repo: &str, role: Role) -> Result<AgentTokens, Trouble> {
+/// One role of one repo, known from now on.
+pub(super) fn ensure_agent_key(db: &Db, repo: &str, role: Role) -> Result<i64, Trouble> {
     db.execute(
         "INSERT OR IGNORE INTO agents (repo, role) VALUES (?1, ?2)",
         params![repo, role.as_str()],
     )?;
-    let key: i64 = db.query_row(
-        "SELECT id FROM agents WHERE repo = ?1 AND role = ?2",
-        params![repo, role.as_str()],
-        |row| row.get(0),
-    )?;
+    let sql = "SELECT id FROM agents WHERE repo = ?1 AND role = ?2";
+    Ok(db.query_row(sql, params![repo, role.as_str()], |row| row.get(0))?)
+}
+
+fn ensure_agent(db: &Db, repo: &str, role: Role) -> Result<AgentTokens, Trouble> {
+    let key = ensure_agent_key(db, repo, role)?;
     let token = |prefix: &str, kind: &str| -> Result<Secret, Trouble> {
         let known: Option<String> = db
             .query_row(
-                "SELECT secret FROM tokens WHERE kind = ?1 AND agent = ?2",
+                "SELECT secret FROM tokens WHERE kind = ?1 AND agent = ?2 AND machine IS NULL",
                 params![kind, key],
                 |row| row.get(0),
             )

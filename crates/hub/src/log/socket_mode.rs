@@ -25,9 +25,10 @@ use serde::Deserialize;
 use tracing::warn;
 
 use crate::{
+    agent_api::joining,
     error::Trouble,
     hub::app::App,
-    identity::{self, Agent, tokens::random_text},
+    identity::{Agent, tokens::random_text},
     log::notice::Notice,
     store::{shared, tx::Tx},
 };
@@ -61,7 +62,7 @@ pub(crate) async fn ticket(app: &App, agent: Agent) -> Result<String, Trouble> {
     }
     let ticket = random_text();
     let kept = ticket.clone();
-    let keep = move |tx: &mut Tx<'_>| shared::keep_ticket(tx.db(), &kept, agent.key);
+    let keep = move |tx: &mut Tx<'_>| shared::keep_ticket(tx.db(), &kept, &agent);
     app.store.write(keep).await?;
     Ok(ticket)
 }
@@ -72,10 +73,7 @@ async fn holder(app: &App, ticket: &str) -> Option<Agent> {
         return app.sockets.tickets.redeem(ticket);
     }
     let ticket = ticket.to_owned();
-    let take = move |tx: &mut Tx<'_>| match shared::take_ticket(tx.db(), &ticket)? {
-        Some(key) => Ok(Some(identity::agent_by_key(tx.db(), key)?)),
-        None => Ok(None),
-    };
+    let take = move |tx: &mut Tx<'_>| shared::take_ticket(tx.db(), &ticket);
     app.store.write(take).await.ok().flatten()
 }
 
@@ -116,7 +114,14 @@ pub(crate) async fn handle(
         knows_us: asked.codebutler.is_some(),
         refreshes: asked.debug_reconnects.as_deref() == Some("true"),
     };
-    upgrade.on_upgrade(move |socket| subscriber::serve(app, agent, client, socket))
+    upgrade.on_upgrade(async move |socket| {
+        let machine = agent.machine.clone();
+        tokio::select! {
+            () = subscriber::serve(Arc::clone(&app), agent, client, socket) => {}
+            // Its next try is refused by its token.
+            () = joining::until_revoked(&app, machine) => {}
+        }
+    })
 }
 
 /// Remembers what an agent of ours says about itself; why it is turned away, if it is. It
@@ -152,6 +157,7 @@ mod tests {
             key: 1,
             repo: "r".into(),
             role: Role::Pm,
+            machine: None,
         };
         let ticket = tickets.issue(agent.clone());
         assert_eq!(tickets.redeem(&ticket), Some(agent));

@@ -38,7 +38,7 @@ pub(super) async fn say(
     request: Request,
 ) -> Sent {
     let person = visitor(somebody)?;
-    let form = message_form::read(request, Some(channel.clone())).await?;
+    let form = message_form::read(&app, request, Some(channel.clone())).await?;
     let thread = form.thread.clone();
     let (ts, _) = person_actions::say(&app, person, form).await?;
     Ok(back_to(&channel, &thread.unwrap_or(ts)))

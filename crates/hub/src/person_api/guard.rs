@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::{
     error::{Refusal, Refused},
-    hub::app::App,
+    hub::app::{App, Reached},
     identity::{Identity, Person, tokens},
     store::db::Db,
     web_api,
@@ -92,7 +92,9 @@ pub(crate) fn link_for_people(app: &App, headers: &HeaderMap, path: &str) -> Str
     let host = headers.get("host").and_then(|value| value.to_str().ok());
     match (&app.reached.public_url, host) {
         (Some(public), _) => format!("{}{path}", public.as_str().trim_end_matches('/')),
-        (None, Some(host)) if !is_shared_name(headers) => format!("http://{host}{path}"),
+        (None, Some(host)) if !is_shared_name(headers) => {
+            format!("{}{path}", app.reached.base(Some(host)))
+        }
         (None, _) => at_own_name(app, headers, path),
     }
 }
@@ -105,7 +107,8 @@ pub(crate) fn at_own_name(app: &App, headers: &HeaderMap, path: &str) -> String 
         .map(|(_, port)| port);
     let port = port.and_then(|port| port.parse::<u16>().ok());
     let port = port.unwrap_or_else(|| app.reached.address.port());
-    format!("http://{}:{port}{path}", app.reached.own_name)
+    let Reached { own_name, .. } = &app.reached;
+    format!("{}://{own_name}:{port}{path}", app.reached.scheme())
 }
 
 fn without_port(host: &str) -> &str {
@@ -136,6 +139,21 @@ pub(crate) fn cookie(headers: &HeaderMap) -> Option<String> {
             (name == COOKIE).then(|| value.to_owned())
         })
     })
+}
+
+/// A session as a cookie. Where the page is reached encrypted, the browser shows it
+/// nowhere else.
+pub(crate) fn set_cookie(app: &App, headers: &HeaderMap, session: &str) -> String {
+    let life = match session {
+        "" => 0,
+        _ => 30 * 24 * 3600,
+    };
+    let host = headers.get("host").and_then(|host| host.to_str().ok());
+    let secure = match app.reached.base(host).starts_with("https") {
+        true => "; Secure",
+        false => "",
+    };
+    format!("{COOKIE}={session}; Path=/; HttpOnly; SameSite=Lax; Max-Age={life}{secure}")
 }
 
 /// A browser as people would name it, from what it says of itself.

@@ -12,8 +12,9 @@ use url::form_urlencoded;
 
 use crate::{
     error::{Refusal, Refused},
+    hub::app::App,
     person_api::person_actions::{MessageForm, Upload},
-    web_api::file_transfer,
+    web_api::{file_transfer, who},
     workspace::files::SIZE_LIMIT,
 };
 
@@ -63,11 +64,12 @@ impl Fields {
 
 /// Reads a message; `place` is the channel when the address already names it.
 pub(crate) async fn read(
+    app: &App,
     request: Request,
     place: Option<ChannelId>,
 ) -> Result<MessageForm, Refused> {
     let request = file_transfer::refuse_larger(request, BODY_LIMIT).await?;
-    let host = header_text(&request, header::HOST);
+    let base = who::base_of(app, request.headers());
     let kind = header_text(&request, header::CONTENT_TYPE);
     let mut fields = if kind.starts_with("multipart/form-data") {
         from_multipart(request).await?
@@ -100,7 +102,7 @@ pub(crate) async fn read(
         uploads: fields.uploads,
         brought: Vec::new(),
         only_words: fields.only_words,
-        base: format!("http://{host}"),
+        base,
     })
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::{
     error::Trouble,
+    identity::{self, Agent},
     log::notice::{AgentKey, Notice},
     store::{
         db::Db,
@@ -166,25 +167,30 @@ pub(crate) fn leave(db: &Db, hub: &str) -> Result<(), Trouble> {
 }
 
 /// Keeps a ticket for a socket where every hub finds it.
-pub(crate) fn keep_ticket(db: &Db, ticket: &str, agent: AgentKey) -> Result<(), Trouble> {
+pub(crate) fn keep_ticket(db: &Db, ticket: &str, agent: &Agent) -> Result<(), Trouble> {
     db.execute("DELETE FROM tickets WHERE until < clock_timestamp()", [])?;
     db.execute(
-        "INSERT INTO tickets (ticket, agent, until)
-         VALUES (?1, ?2, clock_timestamp() + interval '60 seconds')",
-        params![ticket, agent],
+        "INSERT INTO tickets (ticket, agent, machine, until)
+         VALUES (?1, ?2, ?3, clock_timestamp() + interval '60 seconds')",
+        params![ticket, agent.key, agent.machine],
     )?;
     Ok(())
 }
 
-/// Uses a ticket up.
-pub(crate) fn take_ticket(db: &Db, ticket: &str) -> Result<Option<AgentKey>, Trouble> {
-    Ok(db
+/// Uses a ticket up; whose it was.
+pub(crate) fn take_ticket(db: &Db, ticket: &str) -> Result<Option<Agent>, Trouble> {
+    let found: Option<(AgentKey, Option<String>)> = db
         .query_row(
-            "DELETE FROM tickets WHERE ticket = ?1 AND until > clock_timestamp() RETURNING agent",
+            "DELETE FROM tickets WHERE ticket = ?1 AND until > clock_timestamp() RETURNING agent, machine",
             [ticket],
-            |row| row.get(0),
+            |row| Ok((row.get(0)?, row.get(1)?)),
         )
-        .optional()?)
+        .optional()?;
+    let Some((key, machine)) = found else {
+        return Ok(None);
+    };
+    let agent = identity::agent_by_key(db, key)?;
+    Ok(Some(Agent { machine, ..agent }))
 }
 
 /// Leaves a call to Slack to the owner; gives its number.

@@ -25,7 +25,8 @@ const PAGES: i32 = 4_096;
 
 /// Who may speak, and the ways in: a backup need not hold them, they are made anew.
 const SECRETS: &str = "DELETE FROM tokens; DELETE FROM login_codes; DELETE FROM sessions;
-    DELETE FROM own_values WHERE name = 'own_name'; VACUUM;";
+    DELETE FROM machines; DELETE FROM machine_codes;
+    DELETE FROM own_values WHERE name IN ('own_name', 'certificate'); VACUUM;";
 
 /// A store that nobody can write to until this is dropped. Not for long: whoever
 /// wants to write gives up after ten seconds.

@@ -85,7 +85,7 @@ fn read_post(call: &Call) -> Result<(AgentPost, Option<CardTag>), Trouble> {
         icon_emoji: args.text("icon_emoji"),
         icon_url: args.text("icon_url"),
         metadata: checked_metadata(args.json("metadata", Refusal::InvalidMetadataFormat)?)?,
-        base: format!("http://{}", call.host()),
+        base: call.base(),
     };
     let tag = post.metadata.as_ref().map(PostTag::from_metadata);
     let card = tag.and_then(|tag| tag.ok().flatten()?.card);

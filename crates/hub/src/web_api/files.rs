@@ -38,7 +38,7 @@ pub(super) async fn get_upload_url(call: Call) -> Result<Value, Trouble> {
             files::announce(tx.db(), &file)
         })
         .await?;
-    let url = format!("http://{}/upload/{id}?key={key}", call.host());
+    let url = format!("{}/upload/{id}?key={key}", call.base());
     Ok(json!({"upload_url": url, "file_id": id}))
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
     gate::clean_text(&call.app.redactor, &mut text);
     let (username, icon_emoji) = (call.args.text("username"), call.args.text("icon_emoji"));
     let metadata = chat::own_metadata(&call)?;
-    let base = format!("http://{}", call.host());
+    let base = call.base();
     let (agent, epoch, rules) = (call.agent.clone(), call.epoch, call.app.rules.clone());
     call.app
         .store
@@ -119,7 +119,7 @@ pub(crate) fn channel_of(args: &Args) -> Option<ChannelId> {
 
 /// The files of the repo and of its channels, newest first, in pages by number.
 pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
-    let (agent, base) = (call.agent.clone(), format!("http://{}", call.host()));
+    let (agent, base) = (call.agent.clone(), call.base());
     let (channel, user) = (call.args.text("channel"), call.args.text("user"));
     let count = call.args.number("count").unwrap_or(100).clamp(1, 1000);
     let page = call.args.number("page").unwrap_or(1).max(1);
@@ -182,7 +182,7 @@ pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {
 pub(super) async fn info(call: Call) -> Result<Value, Trouble> {
     let id = call.args.need("file", Refusal::FileNotFound)?;
     let agent = call.agent.clone();
-    let base = format!("http://{}", call.host());
+    let base = call.base();
     call.app
         .store
         .read(move |db| {

@@ -28,7 +28,7 @@ pub(super) async fn answer(
     args: &Args,
     headers: &HeaderMap,
 ) -> Result<Value, Trouble> {
-    let base = format!("http://{}", who::host_of(app, headers));
+    let base = who::base_of(app, headers);
     match method {
         "files.getUploadURLExternal" => announce(app, person, args, &base).await,
         "files.completeUploadExternal" => complete(app, person, args, base).await,

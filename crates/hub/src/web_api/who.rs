@@ -15,7 +15,7 @@ use crate::{
 
 pub(super) async fn auth_test(call: Call) -> Result<Value, Trouble> {
     Ok(json!({
-        "url": format!("http://{}/", call.host()), "team": "CodeButler", "team_id": TEAM,
+        "url": format!("{}/", call.base()), "team": "CodeButler", "team_id": TEAM,
         "user": BOT_NAME, "user_id": BOT_USER, "bot_id": BOT, "app_id": APP,
         "is_enterprise_install": false,
         "codebutler": {"role": call.agent.role, "repo": call.agent.repo},
@@ -90,21 +90,25 @@ pub(super) async fn presence(call: Call) -> Result<Value, Trouble> {
 /// The address of a socket, good for one connection and a minute.
 pub(super) async fn connections_open(call: Call) -> Result<Value, Trouble> {
     let ticket = socket_mode::ticket(&call.app, call.agent.clone()).await?;
-    let host = call.host();
-    Ok(json!({"url": format!("ws://{host}/link/?ticket={ticket}&app_id={APP}")}))
+    let base = call.base().replacen("http", "ws", 1);
+    Ok(json!({"url": format!("{base}/link/?ticket={ticket}&app_id={APP}")}))
 }
 
 impl Call {
-    /// The name under which the caller reached us.
+    /// The address under which the caller reached us, without a path.
+    pub(super) fn base(&self) -> String {
+        base_of(&self.app, &self.headers)
+    }
+
+    /// The name in it.
     pub(crate) fn host(&self) -> String {
-        host_of(&self.app, &self.headers)
+        let base = self.base();
+        base.split_once("://").map_or(base.clone(), |(_, host)| host.to_owned())
     }
 }
 
-/// The name under which a caller reached us.
-pub(super) fn host_of(app: &App, headers: &HeaderMap) -> String {
-    headers
-        .get("host")
-        .and_then(|host| host.to_str().ok())
-        .map_or_else(|| app.reached.address.to_string(), str::to_owned)
+/// The address under which a caller reached us, without a path.
+pub(crate) fn base_of(app: &App, headers: &HeaderMap) -> String {
+    let host = headers.get("host").and_then(|host| host.to_str().ok());
+    app.reached.base(host)
 }

@@ -64,7 +64,7 @@ async fn restart(world: &mut World, webhook: &Webhook) -> (Hub, CancellationToke
     let port = world.base.port().unwrap();
     let mut config = config(world.dir.path(), ([127, 0, 0, 1], port).into());
     config.outside.webhook = Some(webhook.clone());
-    config.public_url = Some("https://team.example/".parse().unwrap());
+    config.reach.public_url = Some("https://team.example/".parse().unwrap());
     let cancel = CancellationToken::new();
     (Hub::start(config, cancel.clone()).await.unwrap(), cancel)
 }

@@ -101,7 +101,7 @@ impl World {
         let port = self.base.port().unwrap_or(0);
         let mut config = config(self.dir.path(), ([127, 0, 0, 1], port).into());
         config.approvers.clone_from(&self.approvers);
-        config.public_url.clone_from(&self.public_url);
+        config.reach.public_url.clone_from(&self.public_url);
         config.outside.forge_secret.clone_from(&self.forge_secret);
         let ahead = Arc::clone(&self.ahead);
         config.clock = Clock::new(move || {

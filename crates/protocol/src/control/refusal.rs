@@ -44,7 +44,8 @@ refusals! {
     NoTestHooks, NotAPerson, NotAllowed, NotAnApprover, NotTheCard, RequestTaken, StaleEpoch,
     SubjectMismatch, ThreadStopped, UnknownAction, UnknownBody, UnknownRequest, UnknownReservation,
     UseSlack, ItemAlreadyStarted, NoSuchRun, RunBudget, RunNotRunning, InvalidPerson, NoRight,
-    OwnerStays, NotInChange, UnknownModel,
+    OwnerStays, NotInChange, UnknownModel, CodeExpired, CodeUsed,
+    UnknownCode,
 }
 
 /// `ThreadStopped` is `thread_stopped` on the wire, and so for all of them.
@@ -104,6 +105,10 @@ impl Refusal {
                 "This button is not valid here."
             }
             Refusal::UseSlack => "This workspace is in Slack: say and decide it there.",
+            Refusal::CodeUsed => "This invitation was used already.",
+            Refusal::CodeExpired => "This invitation has expired.",
+            Refusal::UnknownCode => "This invitation was taken back, or never given.",
+            Refusal::NotFound => "There is nothing of that name.",
             Refusal::NoText => "There was nothing to say.",
             Refusal::UnknownModel => "No agent here knows a model of that name.",
             Refusal::NotInChange => {

@@ -231,9 +231,19 @@ impl Keeper {
             return;
         }
         let web = self.web.clone();
+        let encrypted = self.ends.workspace.base.scheme() == "https";
         self.opening = Some(tokio::spawn(async move {
-            let answer = web.call("apps.connections.open", json!({})).await?;
+            let method = "apps.connections.open";
+            let answer = web.call(method, json!({})).await?;
             let url = answer["url"].as_str().unwrap_or_default().to_owned();
+            if encrypted && !url.starts_with("wss://") {
+                return Err(SlackError::Answer {
+                    method: method.to_owned(),
+                    detail: "an address without TLS; a hub behind a proxy with TLS needs \
+                             `hub.publicUrl`"
+                        .to_owned(),
+                });
+            }
             Ok(url)
         }));
     }

@@ -59,10 +59,7 @@ async fn a_companys_authority_is_trusted_by_calls_and_socket_alike() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(authority.as_bytes()).unwrap();
     let base = format!("https://localhost:{port}/").parse().unwrap();
-    let trusting = Workspace {
-        base,
-        ca_file: Some(file.path().to_owned()),
-    };
+    let trusting = Workspace::with_file(base, Some(file.path().to_owned()));
     let web = Web::at(&trusting, Secret::new(slack.bot_token())).unwrap();
     web.attempt("auth.test", json!({})).await.unwrap();
     let token = || Secret::new(slack.app_token());

@@ -94,10 +94,7 @@ pub(crate) async fn enter(
         .await;
     match entered {
         Ok(Some((_, session))) => {
-            let cookie = format!(
-                "{}={session}; Path=/; HttpOnly; SameSite=Lax; Max-Age=2592000",
-                guard::COOKIE
-            );
+            let cookie = guard::set_cookie(&app, &headers, &session);
             (AppendHeaders([(SET_COOKIE, cookie)]), Redirect::to("/")).into_response()
         }
         Ok(None) => {
@@ -130,7 +127,7 @@ pub(crate) async fn leave(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
             return crate::page::Turned::from(trouble).into_response();
         }
     }
-    let cookie = format!("{}=; Path=/; HttpOnly; Max-Age=0", guard::COOKIE);
+    let cookie = guard::set_cookie(&app, &headers, "");
     (
         AppendHeaders([(SET_COOKIE, cookie)]),
         Redirect::to("/login"),

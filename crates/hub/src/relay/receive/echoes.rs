@@ -190,7 +190,12 @@ fn recognise(db: &Db, channel: &ChannelId, message: &Value) -> Result<Option<Own
             continue;
         };
         return Ok(Some(OwnPart {
-            agent: Agent { key, repo, role },
+            agent: Agent {
+                key,
+                repo,
+                role,
+                machine: None,
+            },
             idem: Idem::new(idem),
             part: usize::try_from(part).unwrap_or(0),
             metadata,
@@ -208,5 +213,6 @@ fn agent_of(db: &Db, repo: &str, role: Role) -> Result<Option<Agent>, Trouble> {
         key,
         repo: repo.to_owned(),
         role,
+        machine: None,
     }))
 }

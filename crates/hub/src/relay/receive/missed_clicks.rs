@@ -81,6 +81,7 @@ fn open_cards(db: &Db) -> Result<Vec<Open>, Trouble> {
                 key: row.get(0)?,
                 repo: row.get(1)?,
                 role: role.parse().unwrap_or(Role::Pm),
+                machine: None,
             },
             channel: ChannelId::new(row.get::<_, String>(3)?),
             root: row.get(4)?,

@@ -37,6 +37,7 @@ CREATE TABLE IF NOT EXISTS tickets (
     agent       BIGINT NOT NULL,
     until       TIMESTAMPTZ NOT NULL
 );
+ALTER TABLE tickets ADD COLUMN IF NOT EXISTS machine TEXT;
 
 -- Calls to Slack that a hub leaves to the owner, as JSON, and their answers.
 CREATE TABLE IF NOT EXISTS slack_calls (
