@@ -123,7 +123,7 @@ impl HostedForge {
         method: &str,
         path: &str,
         body: &Value,
-        about: &dyn Display,
+        about: &(dyn Display + Sync),
     ) -> Result<Answer> {
         for attempt in 0..ATTEMPTS {
             let answer = self.send(method, path.to_owned(), body.clone()).await?;
