@@ -17,7 +17,6 @@ pub struct Workspace {
 
 impl Workspace {
     /// One that the usual certificates are enough for.
-    #[must_use]
     pub fn new(base: Url) -> Self {
         let ca_file = None;
         Self { base, ca_file }
