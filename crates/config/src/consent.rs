@@ -36,7 +36,6 @@ pub struct Ask {
 }
 
 /// The hash that stands for several asks, shown and agreed to together.
-#[must_use]
 pub fn hash_of(asks: &[Ask]) -> Sha256Hex {
     let hashes: Vec<&str> = asks.iter().map(|ask| ask.sha256.as_str()).collect();
     Sha256Hex::of(hashes.join("\n"))

@@ -13,7 +13,6 @@ const OPENAI: &str = "https://api.openai.com/v1";
 impl Machine {
     /// All endpoints of this machine by name. A key without a character is none:
     /// a variable that is not set, or a question that was answered with Enter.
-    #[must_use]
     pub fn endpoints(&self) -> BTreeMap<String, Endpoint> {
         let mut all = self.models.endpoints.clone();
         let short = [
@@ -46,7 +45,6 @@ impl Machine {
 
     /// The endpoint that answers for a role: the one that names it, else the
     /// default, else OpenRouter, else the only one left.
-    #[must_use]
     pub fn endpoint_for(&self, role: Role) -> Option<(String, Endpoint)> {
         let all = self.endpoints();
         let named = all.iter().find(|(_, one)| one.roles.contains(&role));
@@ -63,7 +61,6 @@ impl Machine {
     }
 
     /// The endpoint for images and voice: the one called `openai`, else one of that kind.
-    #[must_use]
     pub fn media_endpoint(&self) -> Option<(String, Endpoint)> {
         let mut all = self.endpoints();
         let name = all.keys().find(|name| *name == "openai");
@@ -74,7 +71,6 @@ impl Machine {
     }
 
     /// Every secret of this machine, for the redactor.
-    #[must_use]
     pub fn secrets(&self) -> Vec<Secret> {
         let single = [&self.slack.bot_token, &self.slack.app_token];
         let mut secrets: Vec<Secret> = single.into_iter().flatten().cloned().collect();

@@ -71,13 +71,11 @@ impl Default for Limits {
 
 impl Limits {
     /// The cap of a thread.
-    #[must_use]
     pub fn thread_cap(&self) -> Usd {
         Usd::from_dollars(self.max_cost_per_thread)
     }
 
     /// The cap of a day.
-    #[must_use]
     pub fn day_cap(&self) -> Usd {
         Usd::from_dollars(self.max_cost_per_day)
     }
@@ -134,7 +132,6 @@ impl MaxTurns {
     }
 
     /// The turns of one role.
-    #[must_use]
     pub const fn of(&self, role: Role) -> u32 {
         match role {
             Role::Pm => self.pm,

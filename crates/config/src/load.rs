@@ -139,7 +139,6 @@ impl Settings {
     }
 
     /// What the repo's files ask for and nobody on this machine agreed to yet.
-    #[must_use]
     pub fn waiting(&self) -> Vec<Ask> {
         let asks = self.asks.iter();
         asks.filter(|ask| !ask.agreed).cloned().collect()

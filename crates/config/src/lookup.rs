@@ -18,7 +18,6 @@ pub const FOLDER: &str = ".codebutler";
 pub const HOME_VARIABLE: &str = "CODEBUTLER_HOME";
 
 /// The machine's folder: `CODEBUTLER_HOME`, else `.codebutler` in the home folder.
-#[must_use]
 pub fn machine_folder(env: Environment<'_>) -> Option<PathBuf> {
     let set = |name| env(name).filter(|value: &String| !value.is_empty());
     match set(HOME_VARIABLE) {
@@ -31,7 +30,6 @@ pub fn machine_folder(env: Environment<'_>) -> Option<PathBuf> {
 /// The root of the repository around `start`. Of a linked worktree it is the
 /// main one's, because threads and branches live there; a submodule is a
 /// repository of its own.
-#[must_use]
 pub fn repository_root(start: &Path) -> Option<PathBuf> {
     let start = fs::canonicalize(start).ok()?;
     let top = start.ancestors().find(|dir| dir.join(".git").exists())?;
@@ -39,7 +37,6 @@ pub fn repository_root(start: &Path) -> Option<PathBuf> {
 }
 
 /// The bare repository around `start`: git's own files, and none to work on.
-#[must_use]
 pub fn bare_repository(start: &Path) -> Option<PathBuf> {
     let start = fs::canonicalize(start).ok()?;
     let is_bare = |dir: &&Path| {
@@ -51,7 +48,6 @@ pub fn bare_repository(start: &Path) -> Option<PathBuf> {
 /// The nearest folder at or above `start` that is set up, but not beyond the
 /// repository. The machine's own folder does not count, although it lies above
 /// most repositories under the same name.
-#[must_use]
 pub fn set_up_root(start: &Path, machine: Option<&Path>) -> Option<PathBuf> {
     let start = fs::canonicalize(start).ok()?;
     let machine = machine.and_then(|folder| fs::canonicalize(folder).ok());

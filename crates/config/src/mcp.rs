@@ -89,14 +89,12 @@ impl Default for McpServer {
 
 impl McpServer {
     /// Whether a role may use it.
-    #[must_use]
     pub fn is_for(&self, role: Role) -> bool {
         let roles = self.roles.as_ref();
         roles.is_none_or(|roles| roles.contains(&role))
     }
 
     /// Whether a tool of it is offered.
-    #[must_use]
     pub fn offers(&self, tool: &str) -> bool {
         let named = |list: &[String]| list.iter().any(|name| name == tool);
         (self.allow.is_empty() || named(&self.allow)) && !named(&self.deny)

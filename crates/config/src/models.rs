@@ -126,7 +126,6 @@ impl Default for CoderModels {
 impl CoderModels {
     /// The model for a plan of this complexity. The built-in choices count only
     /// where the repo is silent: one model named for everything means everything.
-    #[must_use]
     pub fn for_complexity(&self, complexity: Complexity) -> &str {
         let (own, built_in) = match complexity {
             Complexity::Simple => (&self.simple, SOUND),
@@ -258,7 +257,6 @@ pub struct ModelChoice {
 
 impl Models {
     /// The model a role starts with. The Coder's may rise with the plan, see [`CoderModels`].
-    #[must_use]
     pub fn of(&self, role: Role) -> ModelChoice {
         let choice = |model: &str, fallback: &Option<String>, profile| ModelChoice {
             model: model.to_owned(),
@@ -293,7 +291,6 @@ impl Models {
     }
 
     /// Every id that a role may ask for, each once, with the key that names it.
-    #[must_use]
     pub fn ids(&self, role: Role) -> Vec<(String, String)> {
         let choice = self.of(role);
         let mut ids: Vec<(String, String)> = Vec::new();

@@ -42,7 +42,6 @@ JSON Schemas for editors are in [schemas](schemas/) and come from `codebutler sc
 ";
 
 /// The whole page.
-#[must_use]
 pub fn reference() -> String {
     let mut page = INTRODUCTION.to_owned();
     for name in SchemaName::ALL {

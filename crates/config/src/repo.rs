@@ -51,7 +51,6 @@ pub struct Check {
 
 impl RepoConfig {
     /// The checks as a list, in the order of the file.
-    #[must_use]
     pub fn checks(&self) -> Vec<Check> {
         let checks = self.checks.iter().filter_map(|(name, command)| {
             let (name, command) = (name.clone(), command.as_str()?.to_owned());

@@ -38,7 +38,6 @@ impl SchemaName {
     ];
 
     /// Where people find the file.
-    #[must_use]
     pub const fn file(self) -> &'static str {
         match self {
             SchemaName::Machine => "~/.codebutler/config.json",
@@ -50,7 +49,6 @@ impl SchemaName {
 }
 
 /// The JSON Schema of a file; made once.
-#[must_use]
 pub fn schema(name: SchemaName) -> &'static Value {
     static SCHEMAS: [OnceLock<Value>; 4] = [const { OnceLock::new() }; 4];
     SCHEMAS[name as usize].get_or_init(|| generate(name))

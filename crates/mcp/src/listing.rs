@@ -39,7 +39,6 @@ impl ToolInfo {
     }
 
     /// What a model is told: nothing in it is invisible, and it ends.
-    #[must_use]
     pub fn told(&self) -> String {
         let description = visible(&self.description);
         let mut told: String = description.chars().take(DESCRIPTION_CHARS).collect();
@@ -50,13 +49,11 @@ impl ToolInfo {
     }
 
     /// How much the server says about it, in bytes.
-    #[must_use]
     pub fn described(&self) -> usize {
         self.description.len() + self.input_schema.to_string().len()
     }
 
     /// The schema of its input, flat and bounded.
-    #[must_use]
     pub fn parameters(&self) -> Value {
         schema::flat(&self.input_schema)
     }
@@ -88,7 +85,6 @@ impl Accepted {
     }
 
     /// What is different now, as a diff; nothing when nothing is.
-    #[must_use]
     pub fn changed_to(&self, now: &Self) -> Option<String> {
         if (&self.version, &self.tools) == (&now.version, &now.tools) {
             return None;
@@ -113,7 +109,6 @@ impl Accepted {
 }
 
 /// The name under which a model calls a tool of a server.
-#[must_use]
 pub fn offered_name(server: &str, tool: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let plain = tool.replace(|c| !fits(c), "_");

@@ -138,7 +138,6 @@ struct State {
 
 impl Server {
     /// A server that is not started yet.
-    #[must_use]
     pub fn new(spec: ServerSpec) -> Self {
         Self {
             spec,
@@ -147,13 +146,11 @@ impl Server {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.spec.name
     }
 
     /// What it does, and what went wrong last. Waits for nobody.
-    #[must_use]
     pub fn standing(&self) -> (ServerState, Option<String>) {
         // Held only while it starts or ends.
         let Ok(state) = self.state.try_lock() else {
@@ -170,7 +167,6 @@ impl Server {
     }
 
     /// How long a call may take, its start included.
-    #[must_use]
     pub fn patience(&self) -> Duration {
         let times = &self.spec.times;
         SHORT + 2 * (times.first_byte + times.start) + times.total

@@ -116,7 +116,6 @@ fn is_page(body: &str) -> bool {
 }
 
 /// Reads an endpoint's answer to `GET /models`; entries without an id are left out.
-#[must_use]
 pub fn read_models(answer: &Value) -> Vec<ModelInfo> {
     let list = answer.get("data").unwrap_or(answer);
     let entries = list.as_array().map(Vec::as_slice).unwrap_or_default();

@@ -51,7 +51,6 @@ impl ModelClient {
     }
 
     /// How it was configured.
-    #[must_use]
     pub const fn config(&self) -> &ClientConfig {
         &self.config
     }
@@ -61,7 +60,6 @@ impl ModelClient {
     }
 
     /// Whether a model can be shown pictures, as far as its endpoint's list says.
-    #[must_use]
     pub fn sees(&self, model: &str) -> bool {
         let blind = self.blind.read().unwrap_or_else(PoisonError::into_inner);
         !blind.contains(model)
@@ -232,20 +230,17 @@ impl ModelClient {
     }
 
     /// The prices it knows now.
-    #[must_use]
     pub fn prices(&self) -> Arc<PriceBook> {
         let book = self.prices.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&book)
     }
 
     /// The price to reserve a call of `model` at, for [`crate::worst_case`].
-    #[must_use]
     pub fn reserve_price(&self, model: &str) -> Price {
         self.prices().reserve_price(model, &self.config.upper_price)
     }
 
     /// The models that are left alone for a while, because they kept failing.
-    #[must_use]
     pub fn resting(&self) -> Vec<String> {
         let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
         let rests = |breaker: &Breaker| breaker.state() != BreakerState::Closed;

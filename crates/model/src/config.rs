@@ -18,7 +18,6 @@ impl Redact {
     }
 
     /// The text without its secrets.
-    #[must_use]
     pub fn apply(&self, text: &str) -> String {
         (self.0)(text)
     }
@@ -60,7 +59,6 @@ pub struct ClientConfig {
 
 impl ClientConfig {
     /// The usual patience with an endpoint.
-    #[must_use]
     pub fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,

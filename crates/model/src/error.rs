@@ -55,7 +55,6 @@ pub struct Trouble {
 
 impl Trouble {
     /// A trouble with nothing but a text.
-    #[must_use]
     pub fn new(model: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             model: model.into(),
@@ -89,7 +88,6 @@ macro_rules! model_errors {
 
         impl ModelError {
             /// Which kind of failure this is.
-            #[must_use]
             pub const fn class(&self) -> ErrorClass {
                 match self {
                     $(ModelError::$kind(_) => ErrorClass::$class,)*
@@ -99,7 +97,6 @@ macro_rules! model_errors {
             }
 
             /// What is known about it, unless we ended it or never began.
-            #[must_use]
             pub const fn trouble(&self) -> Option<&Trouble> {
                 match self {
                     $(ModelError::$kind(trouble))|* => Some(trouble),
@@ -136,7 +133,6 @@ model_errors! {
 
 impl ErrorClass {
     /// The error of this class.
-    #[must_use]
     pub fn with(self, trouble: Trouble) -> ModelError {
         match self {
             ErrorClass::RateLimited => ModelError::RateLimited(trouble),
@@ -158,7 +154,6 @@ impl ErrorClass {
 
     /// Whether a failure says something about the health of the model: our own
     /// mistakes, an empty budget and a refused key do not open its breaker.
-    #[must_use]
     pub const fn counts_for_breaker(self) -> bool {
         matches!(
             self,
@@ -172,7 +167,6 @@ impl ErrorClass {
 
 impl ModelError {
     /// Whether the same request may succeed later without anybody doing anything.
-    #[must_use]
     pub fn retryable(&self) -> bool {
         match self.class() {
             ErrorClass::NoCredit => self.retry_after().is_some(),
@@ -181,13 +175,11 @@ impl ModelError {
     }
 
     /// How long the other side asked us to wait.
-    #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.trouble().and_then(|trouble| trouble.retry_after)
     }
 
     /// What the failed attempts may have cost.
-    #[must_use]
     pub fn spent(&self) -> Usd {
         match self {
             ModelError::Cancelled { spent } => *spent,
@@ -208,7 +200,6 @@ impl ModelError {
     }
 
     /// One sentence for the thread: what happened and what a person can do.
-    #[must_use]
     pub fn advice(&self) -> String {
         let known = self
             .trouble()

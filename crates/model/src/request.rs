@@ -36,7 +36,6 @@ pub struct ModelRequest {
 
 impl ModelRequest {
     /// A streaming request with 8K tokens of output and nothing else.
-    #[must_use]
     pub fn new<M: Into<Arc<ModelMessage>>>(
         model: impl Into<String>,
         messages: impl IntoIterator<Item = M>,

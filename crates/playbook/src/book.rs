@@ -34,7 +34,6 @@ pub struct Playbook {
 
 impl Playbook {
     /// Whether a path of the repo, from its root, belongs to a playbook.
-    #[must_use]
     pub fn wants(path: &str) -> bool {
         let own = path
             .strip_prefix(HOME)
@@ -50,7 +49,6 @@ impl Playbook {
 
     /// A playbook of files, each given as (path from the repo's root, text).
     /// Files of other kinds are left out.
-    #[must_use]
     pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
         let files = files.into_iter().filter(|(path, _)| Self::wants(path));
         let mut book = Self {
@@ -63,7 +61,6 @@ impl Playbook {
     }
 
     /// A file by its name below `.codebutler/`: the team's, else the shipped one.
-    #[must_use]
     pub fn text(&self, name: &str) -> &str {
         let own = self.own(name);
         let shipped = || builtin_file(name).map_or("", |file| file.text);
@@ -71,7 +68,6 @@ impl Playbook {
     }
 
     /// A file of the team's own by its name below `.codebutler/`.
-    #[must_use]
     pub fn own(&self, name: &str) -> Option<&str> {
         self.files.get(&format!("{HOME}{name}")).map(String::as_str)
     }
@@ -89,50 +85,42 @@ impl Playbook {
     }
 
     /// The skills that can run, and what is wrong with the others.
-    #[must_use]
     pub fn skills(&self) -> &Skills {
         &self.skills
     }
 
     /// A skill by its name.
-    #[must_use]
     pub fn skill(&self, name: &str) -> Option<&Skill> {
         self.skills.skills.iter().find(|skill| skill.name == name)
     }
 
     /// The workflows.
-    #[must_use]
     pub fn workflows(&self) -> &[Workflow] {
         &self.workflows
     }
 
     /// The roadmap; empty where there is none.
-    #[must_use]
     pub fn roadmap(&self) -> Roadmap {
         Roadmap::parse(self.text("roadmap.md"))
     }
 
     /// What is kept of research.
-    #[must_use]
     pub fn research(&self) -> Research {
         let files = self.below("research/");
         Research::new(files, self.text("global.md"))
     }
 
     /// What a message asks for, where triggers tell.
-    #[must_use]
     pub fn intent(&self, message: &str) -> Intent<'_> {
         intent(message, &self.workflows, &self.skills.skills)
     }
 
     /// Everything there is to choose from.
-    #[must_use]
     pub fn menu(&self) -> Vec<MenuItem> {
         menu(&self.workflows, &self.skills.skills)
     }
 
     /// What a role's prompt is made of.
-    #[must_use]
     pub fn sources(&self, role: Role) -> Sources {
         Sources {
             role: self.text(&format!("{role}.md")).to_owned(),
@@ -144,7 +132,6 @@ impl Playbook {
 
     /// The prompt of a role for its next activation; `task` is what the thread
     /// is about, as far as it is known.
-    #[must_use]
     pub fn prompt(&self, role: Role, profile: Profile, task: &str, left_out: &[String]) -> String {
         let extras = Extras {
             profile,
@@ -156,7 +143,6 @@ impl Playbook {
     }
 
     /// Everything that is wrong with the team's own files.
-    #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let own = self
             .own_files()

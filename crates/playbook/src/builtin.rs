@@ -13,13 +13,11 @@ pub struct BuiltinFile {
 }
 
 /// Every shipped file, in the order in which they are seeded.
-#[must_use]
 pub const fn builtin_files() -> &'static [BuiltinFile] {
     &FILES
 }
 
 /// The shipped file of a role.
-#[must_use]
 pub const fn role_file(role: Role) -> BuiltinFile {
     match role {
         Role::Pm => FILES[0],
@@ -32,13 +30,11 @@ pub const fn role_file(role: Role) -> BuiltinFile {
 }
 
 /// A shipped file by its name below `.codebutler/`.
-#[must_use]
 pub fn builtin_file(name: &str) -> Option<BuiltinFile> {
     FILES.iter().find(|file| file.name == name).copied()
 }
 
 /// The shipped skills.
-#[must_use]
 pub fn builtin_skills() -> Vec<Skill> {
     let files: Vec<_> = FILES
         .iter()
@@ -49,7 +45,6 @@ pub fn builtin_skills() -> Vec<Skill> {
 }
 
 /// The shipped workflows.
-#[must_use]
 pub fn builtin_workflows() -> Vec<Workflow> {
     let file = builtin_file("workflows.md");
     file.map(|file| parse_workflows(file.name, file.text).0)

@@ -7,7 +7,6 @@ use crate::{Memory, Problem, Research, Roadmap, parse_workflows, validate_skills
 /// Everything that is wrong with the files of a playbook, each given as (path
 /// below `.codebutler/`, text): skills, workflows, the roadmap, learnings, research.
 /// Files of other kinds are left alone.
-#[must_use]
 pub fn validate(files: &[(String, String)]) -> Vec<Problem> {
     let is_skill = |path: &str| {
         let name = path.strip_prefix("skills/");

@@ -50,7 +50,6 @@ pub enum MenuKind {
 }
 
 /// Reads a message's intent from triggers alone.
-#[must_use]
 pub fn intent<'a>(message: &str, workflows: &'a [Workflow], skills: &'a [Skill]) -> Intent<'a> {
     let said = Said::new(message);
     let mut found = best(workflows, |workflow| &workflow.triggers, &said);
@@ -74,7 +73,6 @@ pub fn intent<'a>(message: &str, workflows: &'a [Workflow], skills: &'a [Skill])
 }
 
 /// Everything there is to choose from, for "help" and for the PM's menu.
-#[must_use]
 pub fn menu(workflows: &[Workflow], skills: &[Skill]) -> Vec<MenuItem> {
     let workflows = workflows.iter().map(Workflow::item);
     workflows.chain(skills.iter().map(Skill::item)).collect()

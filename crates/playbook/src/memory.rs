@@ -101,7 +101,6 @@ fn over(tokens: usize, budget: usize, could_go: &[Dispensable]) -> String {
 
 impl Memory {
     /// Reads a file. `file` names it in problems.
-    #[must_use]
     pub fn parse(file: &str, text: impl Into<String>) -> Self {
         let text = text.into();
         let mut entries = Vec::new();
@@ -139,7 +138,6 @@ impl Memory {
     }
 
     /// The file.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -155,13 +153,11 @@ impl Memory {
     }
 
     /// Learnings in use that are not well-formed.
-    #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
     /// What the file costs in every prompt.
-    #[must_use]
     pub fn tokens(&self) -> usize {
         tokens(&without_section(&self.text, "## Archived Learnings"))
     }
@@ -230,14 +226,12 @@ impl Memory {
     }
 
     /// Whether a live learning has this title and this rule.
-    #[must_use]
     pub fn says(&self, learning: &Learning) -> bool {
         let known = self.find(&learning.title);
         known.is_ok_and(|entry| one_line(&entry.learning.rule) == one_line(&learning.rule))
     }
 
     /// The file without the live learnings of these ids.
-    #[must_use]
     pub fn leaving_out(&self, ids: &[String]) -> Self {
         let mut live = self.live();
         match live.find(|entry| ids.contains(&entry.id)) {
@@ -248,7 +242,6 @@ impl Memory {
 
     /// Live learnings, the most dispensable first: unsure before sure, long
     /// before short.
-    #[must_use]
     pub fn dispensable(&self) -> Vec<Dispensable> {
         let all = self.live().map(|entry| Dispensable {
             title: entry.learning.title.clone(),

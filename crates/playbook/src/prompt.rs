@@ -65,13 +65,11 @@ pub enum Profile {
 }
 
 /// The assembled prompt.
-#[must_use]
 pub fn prompt(role: Role, sources: &Sources) -> String {
     prompt_with(role, sources, &Extras::default())
 }
 
 /// The assembled prompt, with skills and for a profile.
-#[must_use]
 pub fn prompt_with(role: Role, sources: &Sources, extras: &Extras<'_>) -> String {
     let given = |text: &str| match extras.left_out {
         [] => live(text),

@@ -52,7 +52,6 @@ pub struct Keep {
 impl Research {
     /// Reads the files below `research/`, each as (path below `.codebutler/`,
     /// text), and the index in `global.md`.
-    #[must_use]
     pub fn new(files: impl IntoIterator<Item = (String, String)>, global: &str) -> Self {
         let mut notes: Vec<KeptNote> = files
             .into_iter()
@@ -71,14 +70,12 @@ impl Research {
     }
 
     /// All notes, by file.
-    #[must_use]
     pub fn notes(&self) -> &[KeptNote] {
         &self.notes
     }
 
     /// Notes that share words with a question, the closest first. A word in the
     /// title counts three times a word in the text.
-    #[must_use]
     pub fn find(&self, question: &str) -> Vec<&KeptNote> {
         let wanted = words(question);
         let shared = |text: &str| words(text).intersection(&wanted).count();
@@ -97,7 +94,6 @@ impl Research {
 
     /// Notes older than so many days, or without a date: look again before
     /// relying on them.
-    #[must_use]
     pub fn stale(&self, today: Date, max_age_days: u32) -> Vec<&KeptNote> {
         let old = |kept: &&KeptNote| {
             let age = kept.note.age_days(today);
@@ -108,7 +104,6 @@ impl Research {
 
     /// What whoever looks things up is told about notes that are too old. Dates
     /// and no ages: a prompt that changes every day is paid for every day.
-    #[must_use]
     pub fn to_refresh(&self, today: Date, max_age_days: u32) -> Option<String> {
         let stale = self.stale(today, max_age_days);
         if stale.is_empty() {
@@ -136,14 +131,12 @@ impl Research {
 
     /// What to write so that a note is kept. A note of the same title is
     /// replaced, its place in the index kept.
-    #[must_use]
     pub fn keep(&self, note: &ResearchNote) -> Keep {
         self.keep_as(note, &note.title)
     }
 
     /// The same for a note whose topic names its file. A note of the same topic
     /// is replaced, whatever its title; else one of the same title.
-    #[must_use]
     pub fn keep_as(&self, note: &ResearchNote, topic: &str) -> Keep {
         let title = note.plain_title();
         let own = format!("research/{}.md", slug(topic));
@@ -166,7 +159,6 @@ impl Research {
 
     /// Notes that are not well-formed, and lines of the index that lead nowhere
     /// or are missing. `global` names the file of the index.
-    #[must_use]
     pub fn problems(&self, global: &str) -> Vec<Problem> {
         let mut problems: Vec<_> = self
             .notes

@@ -19,7 +19,6 @@ pub struct Roadmap {
 
 impl Roadmap {
     /// Reads a file. Sections whose heading has no number are a person's own.
-    #[must_use]
     pub fn parse(text: impl Into<String>) -> Self {
         let text = text.into();
         let items = sections(&text)
@@ -31,32 +30,27 @@ impl Roadmap {
     }
 
     /// The file.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// All items, as the file orders them.
-    #[must_use]
     pub fn items(&self) -> &[Item] {
         &self.items
     }
 
     /// An item by its number; the first, when a number is there twice.
-    #[must_use]
     pub fn item(&self, number: u32) -> Option<&Item> {
         self.items.iter().find(|item| item.number == number)
     }
 
     /// What stands in the file about an item, its heading included.
-    #[must_use]
     pub fn words_of(&self, number: u32) -> Option<&str> {
         let item = self.item(number)?;
         Some(self.text[item.section.clone()].trim_end())
     }
 
     /// Pending items whose dependencies are all done, as the file orders them.
-    #[must_use]
     pub fn ready(&self) -> Vec<&Item> {
         let is_ready = |item: &&Item| {
             item.status == Status::Pending
@@ -67,7 +61,6 @@ impl Roadmap {
     }
 
     /// The dependencies of an item that are not done; missing ones count.
-    #[must_use]
     pub fn waiting_on(&self, item: &Item) -> Vec<u32> {
         let done = |item: &Item| item.status == Status::Done;
         let mut waiting = item.depends_on.clone();
@@ -76,7 +69,6 @@ impl Roadmap {
     }
 
     /// Groups of items that wait for each other, each in ascending order.
-    #[must_use]
     pub fn cycles(&self) -> Vec<Vec<u32>> {
         let mut reach: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for item in &self.items {
@@ -115,7 +107,6 @@ impl Roadmap {
 
     /// What a person should fix: cycles, numbers that are missing or there
     /// twice, words that are no status.
-    #[must_use]
     pub fn problems(&self, file: &str) -> Vec<Problem> {
         let mut problems = Vec::new();
         for item in &self.items {

@@ -44,7 +44,6 @@ pub enum Shortcut {
 
 impl Playbook {
     /// What `role` has to do about a person's message that starts something.
-    #[must_use]
     pub fn shortcut(&self, role: Role, message: &str) -> Shortcut {
         match self.intent(message) {
             Intent::Open => Shortcut::Open,
@@ -60,7 +59,6 @@ impl Playbook {
 
     /// The same once a person has chosen from the menu that `message` got: by
     /// number or by name. Any other answer is a message of its own.
-    #[must_use]
     pub fn shortcut_chosen(&self, role: Role, message: &str, answer: &str) -> Option<Shortcut> {
         let answer = answer.trim().trim_end_matches('.');
         let number = answer.parse::<usize>().ok();
@@ -115,7 +113,6 @@ impl Playbook {
 
     /// Which item of the roadmap these words ask for; without a number, the next one.
     /// Nothing when they ask for none.
-    #[must_use]
     pub fn item_asked(&self, message: &str) -> Option<Option<u32>> {
         match self.intent(message) {
             Intent::Workflow { workflow, captures } if workflow.name == ONE_ITEM => {
@@ -215,7 +212,6 @@ impl Playbook {
 
     /// The plan that these words stand for, when they are exactly the trigger of
     /// a skill that declares that it changes code.
-    #[must_use]
     pub fn plan_of(&self, message: &str) -> Option<Plan> {
         match self.intent(message) {
             Intent::Skill { skill, captures } => plan(skill, &captures),
@@ -224,7 +220,6 @@ impl Playbook {
     }
 
     /// What this repo's team can be asked for by name, for "help".
-    #[must_use]
     pub fn help(&self) -> String {
         let workflows = self.workflows().iter().filter_map(|workflow| {
             let said = workflow.triggers.last()?.text();

@@ -51,7 +51,6 @@ pub struct Conflict {
 
 /// Brings a team's file up to date. `base` is the text that was shipped when the
 /// file was made or last updated, when it is known.
-#[must_use]
 pub fn update(base: Option<&str>, ours: &str, shipped: &str, take: Take) -> Updated {
     match base {
         Some(base) => three_way(base, ours, shipped, take),
@@ -60,7 +59,6 @@ pub fn update(base: Option<&str>, ours: &str, shipped: &str, take: Take) -> Upda
 }
 
 /// The changes from one text to another, as `diff -u` shows them.
-#[must_use]
 pub fn diff(name: &str, old: &str, new: &str) -> String {
     let diff = TextDiff::from_lines(old, new);
     let mut unified = diff.unified_diff();

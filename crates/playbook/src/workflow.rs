@@ -25,7 +25,6 @@ pub struct Workflow {
 
 impl Workflow {
     /// Whose the first step is: the role that it names, or the PM.
-    #[must_use]
     pub fn begins_with(&self) -> Role {
         let mut steps = self
             .text
@@ -39,7 +38,6 @@ impl Workflow {
 }
 
 /// The workflows of a file and what is wrong with it.
-#[must_use]
 pub fn parse_workflows(file: &str, text: &str) -> (Vec<Workflow>, Vec<Problem>) {
     let mut workflows: Vec<Workflow> = Vec::new();
     let mut problems = Vec::new();

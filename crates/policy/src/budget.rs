@@ -42,7 +42,6 @@ fn left_of(refusal: &BudgetRefusal) -> Usd {
 
 impl Budget {
     /// An untouched budget; the name is what people read: `thread`, `day`, `person`.
-    #[must_use]
     pub fn new(name: impl Into<String>, cap: Usd) -> Self {
         Self {
             name: name.into(),
@@ -102,37 +101,31 @@ impl Budget {
     }
 
     /// The cap.
-    #[must_use]
     pub fn cap(&self) -> Usd {
         self.cap
     }
 
     /// What finished calls cost.
-    #[must_use]
     pub fn settled(&self) -> Usd {
         self.spent
     }
 
     /// What is set aside for calls under way.
-    #[must_use]
     pub fn reserved(&self) -> Usd {
         self.open.values().copied().sum()
     }
 
     /// Both together.
-    #[must_use]
     pub fn used(&self) -> Usd {
         self.settled() + self.reserved()
     }
 
     /// What can still be set aside.
-    #[must_use]
     pub fn left(&self) -> Usd {
         self.cap.saturating_sub(self.used())
     }
 
     /// Whether four fifths are used: the thread is told once.
-    #[must_use]
     pub fn is_low(&self) -> bool {
         i128::from(self.used().nanos()) * 5 >= i128::from(self.cap.nanos()) * 4
     }

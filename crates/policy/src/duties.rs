@@ -18,7 +18,6 @@ pub enum Duty {
 
 impl Duty {
     /// Whether it is this role's.
-    #[must_use]
     pub const fn is_of(self, role: Role) -> bool {
         matches!(
             (self, role),

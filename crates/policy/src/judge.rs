@@ -52,7 +52,6 @@ const WEB_SEARCH: &str = "WebSearch";
 /// instead. `scripts` finds the repo files that the command names, with the
 /// hashes of their content: they are part of what an approval binds, and looked
 /// for only when a person has to be asked.
-#[must_use]
 pub fn judge(
     call: &ToolCall,
     base_tier: Tier,
@@ -151,7 +150,6 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
 }
 
 /// The shell command that a call runs, if it runs one of its own.
-#[must_use]
 pub fn command_of(call: &ToolCall) -> Option<&str> {
     let field = match call.name.as_str() {
         "Bash" => "command",

@@ -34,7 +34,6 @@ const REJECT: [&str; 5] = ["remove", "reject", "drop", "quita", "rechaza"];
 
 impl Pick {
     /// What the whole message picks.
-    #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let plain = text.trim().trim_end_matches(['.', '!']).to_lowercase();
         if ACCEPT_ALL.contains(&plain.as_str()) {
@@ -66,7 +65,6 @@ pub struct Remembered<'a> {
 
 impl<'a> Remembered<'a> {
     /// `remember: …`, `remember for the coder: …`, `add: …`.
-    #[must_use]
     pub fn read(text: &'a str) -> Option<Self> {
         let (head, what) = text.trim().split_once(':')?;
         let mut words = head.split_whitespace();
@@ -99,7 +97,6 @@ const LASTING: [&str; 8] = [
 ];
 
 /// Whether words to somebody at work are a rule, not only a correction of this work.
-#[must_use]
 pub fn is_lasting(text: &str) -> bool {
     let lower = text.trim().to_lowercase();
     let plain = lower.strip_prefix("no, ").unwrap_or(&lower);

@@ -89,7 +89,6 @@ pub struct RequireApproval {
 
 impl Overrides {
     /// Whether a push to this branch needs a click.
-    #[must_use]
     pub fn is_protected(&self, branch: &str) -> bool {
         let branch = branch.strip_prefix("refs/heads/").unwrap_or(branch);
         let any = |globs: &[String]| globs.iter().any(|glob| glob::matches(glob, branch));
@@ -102,7 +101,6 @@ impl Overrides {
     }
 
     /// Whether opening a pull request needs a click.
-    #[must_use]
     pub fn asks_for_pull(&self) -> bool {
         let mut globs = self.require_approval.create_pr_to.iter();
         globs.any(|glob| glob::matches(glob, &self.base))

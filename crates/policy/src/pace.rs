@@ -7,7 +7,6 @@ pub const HOUR_MS: i64 = 60 * 60 * 1000;
 
 /// When the next call may come, if that is not now. With a limit of n calls an
 /// hour only the n-th newest call matters: it has to be an hour old.
-#[must_use]
 pub fn free_at(nth_newest_ms: Option<i64>, now_ms: i64) -> Option<i64> {
     let free = nth_newest_ms?.saturating_add(HOUR_MS);
     (free > now_ms).then_some(free)

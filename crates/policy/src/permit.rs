@@ -33,45 +33,38 @@ pub struct Permit {
 
 impl Permit {
     /// The tool it is for.
-    #[must_use]
     pub fn tool(&self) -> &str {
         &self.tool
     }
 
     /// The call it is for.
-    #[must_use]
     pub fn call(&self) -> &CallId {
         &self.call
     }
 
     /// How far the call reaches.
-    #[must_use]
     pub fn tier(&self) -> Tier {
         self.tier
     }
 
     /// The limits that the tool must apply, if the role has any.
-    #[must_use]
     pub fn scope(&self) -> Option<Scope> {
         self.scope
     }
 
     /// Whether the sandbox opens the network for this call.
-    #[must_use]
     pub fn network(&self) -> bool {
         self.network
     }
 
     /// Whether the call may run where nothing confines it: a person approved it
     /// knowing that, or agreed to it for all.
-    #[must_use]
     pub fn unconfined(&self) -> bool {
         self.unconfined
     }
 
     /// Whether it holds only if the files are saved before: nobody was asked, because
     /// it can be undone.
-    #[must_use]
     pub fn must_save(&self) -> bool {
         self.must_save
     }
@@ -80,14 +73,12 @@ impl Permit {
     /// them; `None` is the whole web.
     ///
     /// [`host_of`]: crate::host_of
-    #[must_use]
     pub fn hosts(&self) -> Option<&[String]> {
         self.hosts.as_deref()
     }
 
     /// The approval that this permit uses up. The caller records its use before
     /// the call starts and never offers it again.
-    #[must_use]
     pub fn approval(&self) -> Option<&RequestId> {
         self.approval.as_ref()
     }
@@ -139,7 +130,6 @@ pub struct Approval {
 
 impl Approval {
     /// Whether this click covers that subject, here and now.
-    #[must_use]
     pub fn covers(&self, sha256: &Sha256Hex, thread: &ThreadId, now_ms: i64) -> bool {
         let age = now_ms.saturating_sub(self.clicked_at_ms);
         self.sha256 == *sha256

@@ -38,7 +38,6 @@ pub enum Scope {
 impl Scope {
     /// Whether a path may be touched. The path is relative to the root and has
     /// been resolved: no `.`, no `..`, `/` between parts.
-    #[must_use]
     pub fn allows(self, path: &str) -> bool {
         let parts: Vec<String> = path.split('/').map(str::to_lowercase).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -124,7 +123,6 @@ const PULL_HEAD: Right = Right::Scoped(Scope::PullRequestHead);
 const WITHOUT_TURNS: Right = Right::Scoped(Scope::WithoutTurns);
 
 /// What `role` may do with `tool`. Unknown tools are refused.
-#[must_use]
 pub fn right(role: Role, tool: &str) -> Right {
     let row = TABLE.iter().find(|(name, _)| *name == tool);
     let own = Role::ALL.into_iter().position(|one| one == role);
@@ -144,7 +142,6 @@ macro_rules! tools {
 
 /// The tools a role is offered unless config, workflow or skill ask for others.
 /// The order is fixed, for the provider's prompt cache.
-#[must_use]
 pub fn default_tools(role: Role) -> &'static [&'static str] {
     match role {
         Role::Pm => tools![
@@ -173,7 +170,6 @@ pub fn default_tools(role: Role) -> &'static [&'static str] {
 
 /// What a role is offered whose model is small: at most eight, those without which
 /// its work cannot be done. A small model chooses badly among many.
-#[must_use]
 pub fn small_tools(role: Role) -> &'static [&'static str] {
     match role {
         Role::Pm => tools![Read Grep Glob Start ProposePlan AskUser HandOver],

@@ -13,7 +13,6 @@ use crate::{
 const STARTS: &[&str] = &["-exec", "-ok", "--pre", "--compress-program", "--filter"];
 
 /// Whether no part of the command has any use for a socket.
-#[must_use]
 pub fn needs_no_sockets(command: &str) -> bool {
     // The shell itself connects when it opens these.
     let connects = command.contains("/dev/tcp") || command.contains("/dev/udp");

@@ -9,7 +9,6 @@ use url::Url;
 
 /// The host that an address leads to, in the one spelling in which hosts are
 /// compared: lower case, no dot at the end, `www.` left out.
-#[must_use]
 pub fn host_of(address: &str) -> Option<String> {
     let url = Url::parse(address).ok()?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -29,7 +28,6 @@ pub(crate) fn host_named(name: &str) -> Option<String> {
 /// The hosts of the addresses in a text. Only what is written as an address
 /// counts: `readme.md` is a file in the mouth of a person and a host to buy for
 /// whoever would like to be named.
-#[must_use]
 pub fn hosts_in(text: &str) -> Vec<String> {
     let lower = text.to_ascii_lowercase();
     let mut hosts = Vec::new();

@@ -45,7 +45,6 @@ const LISTS: [&str; 2] = [
 
 /// Everything that a message can mean as a whole; several words share a meaning
 /// and one word may have two ("dale" agrees, and merges).
-#[must_use]
 pub fn meanings(text: &str) -> Vec<Word> {
     let said = plain(text);
     if said.is_empty() || said.len() > 40 {
@@ -68,7 +67,6 @@ pub fn meanings(text: &str) -> Vec<Word> {
 
 /// What a word means for an open card; nothing where only a button will do. A
 /// command is approved on its own card or by its id, and money by its button.
-#[must_use]
 pub fn answer(word: Word, kind: DecisionKind) -> Option<Choice> {
     match (kind, word) {
         (DecisionKind::Plan | DecisionKind::Roadmap, Word::Yes) => Some(Choice::Approve),
@@ -92,13 +90,11 @@ pub fn answer(word: Word, kind: DecisionKind) -> Option<Choice> {
 }
 
 /// Whether a whole message asks everybody in its thread to stop.
-#[must_use]
 pub fn is_stop(text: &str, bot: Option<&UserId>) -> bool {
     meanings(without_mentions(text, bot)).first() == Some(&Word::Stop)
 }
 
 /// Whether a reaction with this name does.
-#[must_use]
 pub fn is_stop_emoji(name: &str) -> bool {
     matches!(
         name,
@@ -107,7 +103,6 @@ pub fn is_stop_emoji(name: &str) -> bool {
 }
 
 /// The text without the mentions of the app, or of its roles, that it begins with.
-#[must_use]
 pub fn without_mentions<'a>(text: &'a str, bot: Option<&UserId>) -> &'a str {
     let mut rest = text.trim();
     let user = bot.map(|user| format!("<@{user}>"));

@@ -9,19 +9,16 @@ pub struct Clock(Arc<dyn Fn() -> Duration + Send + Sync>);
 
 impl Clock {
     /// A clock that asks `since_1970`.
-    #[must_use]
     pub fn new(since_1970: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self(Arc::new(since_1970))
     }
 
     /// Milliseconds since 1970.
-    #[must_use]
     pub fn now_ms(&self) -> i64 {
         i64::try_from((self.0)().as_millis()).unwrap_or(i64::MAX)
     }
 
     /// Microseconds since 1970.
-    #[must_use]
     pub fn now_micros(&self) -> u64 {
         u64::try_from((self.0)().as_micros()).unwrap_or(u64::MAX)
     }

@@ -128,7 +128,6 @@ pub enum ServerState {
 
 impl ServerState {
     /// In words.
-    #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             ServerState::Resting => "not started",
@@ -276,7 +275,6 @@ impl ThreadSummary {
     pub const DONE: &'static str = "Done";
 
     /// Whether it is over.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.phase == Self::DONE
     }

@@ -46,7 +46,6 @@ pub enum DecisionKind {
 
 impl DecisionKind {
     /// The buttons of such a card, in order.
-    #[must_use]
     pub const fn choices(self) -> &'static [Choice] {
         match self {
             DecisionKind::Plan | DecisionKind::Roadmap => {
@@ -135,19 +134,16 @@ impl Choice {
     }
 
     /// The word in ids and files.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.words().0
     }
 
     /// The text on the button.
-    #[must_use]
     pub const fn label(self) -> &'static str {
         self.words().1
     }
 
     /// After it was made, as in "Approved".
-    #[must_use]
     pub const fn past(self) -> &'static str {
         self.words().2
     }
@@ -226,7 +222,6 @@ pub struct Decision {
 
 impl Decision {
     /// Who decided, as people read it: by hand, or by having started a run.
-    #[must_use]
     pub fn by(&self, name: &str) -> String {
         match &self.run {
             Some(run) => format!("{name}, by starting the run {run}"),

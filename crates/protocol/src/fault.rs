@@ -50,7 +50,6 @@ pub struct FaultPoint {
 
 impl FaultPoint {
     /// Reads the value of [`FAULT_VARIABLE`].
-    #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         let plain = value.strip_suffix('!');
         let panics = plain.is_some();
@@ -73,7 +72,6 @@ impl FaultPoint {
     }
 
     /// Whether it is armed in this process.
-    #[must_use]
     pub fn concerns(&self, process: &str) -> bool {
         self.process
             .as_deref()

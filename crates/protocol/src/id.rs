@@ -41,7 +41,6 @@ macro_rules! as_text {
     ($name:ident) => {
         impl $name {
             /// Its text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -72,7 +71,6 @@ macro_rules! text_ids {
 
         impl $name {
             /// Takes the text as it is.
-            #[must_use]
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
@@ -114,7 +112,6 @@ text_ids! {
 
 impl BodyRef {
     /// The reference of a body with this hash.
-    #[must_use]
     pub fn of(sha256: &Sha256Hex) -> Self {
         Self(sha256.as_str().to_owned())
     }
@@ -123,7 +120,6 @@ impl BodyRef {
 impl RequestId {
     /// The card, or the question, that a tool call asks for: short enough to type, the
     /// same after a crash.
-    #[must_use]
     pub fn of(call: &CallId) -> Self {
         Self(call.as_str().chars().take(6).collect())
     }
@@ -153,13 +149,11 @@ pub struct MessageTs(String);
 
 impl MessageTs {
     /// From whole seconds and microseconds.
-    #[must_use]
     pub fn from_parts(seconds: u64, micros: u32) -> Self {
         Self(format!("{seconds:010}.{:06}", micros.min(999_999)))
     }
 
     /// Whole seconds since 1970.
-    #[must_use]
     pub fn seconds(&self) -> u64 {
         let whole = self.0.split('.').next();
         whole.and_then(|s| s.parse().ok()).unwrap_or(0)
@@ -212,13 +206,11 @@ pub struct ThreadId {
 
 impl ThreadId {
     /// A thread from its two halves.
-    #[must_use]
     pub fn new(channel: ChannelId, root: MessageTs) -> Self {
         Self { channel, root }
     }
 
     /// The folder name, `<channel>-<seconds>-<micros>`.
-    #[must_use]
     pub fn dir_name(&self) -> String {
         format!("{}-{}", self.channel, self.root.as_str().replace('.', "-"))
     }
@@ -236,7 +228,6 @@ impl ThreadId {
     }
 
     /// Six letters and digits for branch names and cards.
-    #[must_use]
     pub fn short(&self) -> String {
         lower_base32(&self.to_string(), 6)
     }
@@ -276,7 +267,6 @@ pub struct Sha256Hex(String);
 
 impl Sha256Hex {
     /// Hashes bytes.
-    #[must_use]
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
         Self(data_encoding::HEXLOWER.encode(&Sha256::digest(bytes)))
     }
@@ -318,25 +308,21 @@ impl Origin {
     }
 
     /// The id of a decision card asked for here.
-    #[must_use]
     pub fn request(&self) -> RequestId {
         RequestId(self.digest("request", 6))
     }
 
     /// The key of a post made here; `label` tells several posts of one step apart.
-    #[must_use]
     pub fn idem(&self, label: &str) -> Idem {
         Idem(self.digest(&format!("post {label}"), 26))
     }
 
     /// The id of the money set aside here; a retried call is a new attempt.
-    #[must_use]
     pub fn reserve(&self, attempt: u32) -> ReserveId {
         ReserveId(self.digest(&format!("reserve {attempt}"), 20))
     }
 
     /// The id of a tool call made here.
-    #[must_use]
     pub fn call(&self) -> CallId {
         CallId(self.digest("call", 9))
     }

@@ -59,10 +59,11 @@ pub use decision::subject::{Call, Change, Fate, MergeSubject, Proposal, Script, 
 pub use decision::{ActionId, Choice, Decision, DecisionKind, DecisionRequest};
 pub use fault::points::FAULT_POINTS;
 pub use fault::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, FaultPoint, fault, on_fault};
+pub(crate) use id::IdError;
 pub use id::event::EventKind;
 pub use id::{
-    BodyRef, BranchName, CallId, ChannelId, CommitSha, EnvelopeId, EventId, IdError, Idem,
-    MessageTs, Origin, PrNumber, RequestId, ReserveId, Sha256Hex, ThreadId, TreeHash, UserId,
+    BodyRef, BranchName, CallId, ChannelId, CommitSha, EnvelopeId, EventId, Idem, MessageTs,
+    Origin, PrNumber, RequestId, ReserveId, Sha256Hex, ThreadId, TreeHash, UserId,
 };
 pub use log_line::{LogBatch, LogLevel, LogLine};
 pub use mention::{mentions, without_code};

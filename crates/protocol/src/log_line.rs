@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Role;
+use crate::{Role, text::words::words_read_back};
 
 /// How bad, or how detailed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub enum LogLevel {
     Trace,
 }
 
-crate::words! { LogLevel, "log level", "error, warn, info, debug or trace" {
+words_read_back! { LogLevel, "log level", "error, warn, info, debug or trace" {
     Error = "error",
     Warn = "warn",
     Info = "info",

@@ -9,7 +9,6 @@ use crate::{Role, UserId};
 /// The roles that `text` mentions, in order of first appearance.
 ///
 /// `bot` is the app's own user id: autocomplete turns `@codebutler` into it.
-#[must_use]
 pub fn mentions(text: &str, bot: Option<&UserId>) -> Vec<Role> {
     let plain = strip_links(&without_code(text));
     let plain = plain.to_ascii_lowercase();
@@ -38,7 +37,6 @@ pub fn mentions(text: &str, bot: Option<&UserId>) -> Vec<Role> {
 }
 
 /// The text with fenced blocks and inline code replaced by a space each.
-#[must_use]
 pub fn without_code(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -28,39 +28,33 @@ impl Usd {
     pub const ZERO: Usd = Usd(0);
 
     /// From whole nanodollars.
-    #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
     /// From whole cents.
-    #[must_use]
     pub const fn from_cents(cents: i64) -> Self {
         Self(cents.saturating_mul(10_000_000))
     }
 
     /// From a figure in dollars, rounded up to the next nanodollar; what is not
     /// a number counts as nothing.
-    #[must_use]
     pub fn from_dollars(dollars: f64) -> Self {
         // The cast makes nothing of what is not a number.
         Self((dollars * 1e9).ceil() as i64)
     }
 
     /// Whole nanodollars.
-    #[must_use]
     pub const fn nanos(self) -> i64 {
         self.0
     }
 
     /// Dollars as a floating point figure, for charts only.
-    #[must_use]
     pub fn dollars(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// From `self` to `high`, as people read it: one figure where both read alike.
-    #[must_use]
     pub fn to(self, high: Usd) -> String {
         let (low, high) = (self.to_string(), high.to_string());
         if low == high {
@@ -71,7 +65,6 @@ impl Usd {
     }
 
     /// As exact as it reads: a guess to the last nanodollar promises too much.
-    #[must_use]
     pub const fn rough(self) -> Usd {
         // Little is not nothing: it is rounded up, as it reads.
         let (step, more) = match self.0.unsigned_abs() {
@@ -82,14 +75,12 @@ impl Usd {
     }
 
     /// The difference, but never less than nothing.
-    #[must_use]
     pub fn saturating_sub(self, other: Usd) -> Usd {
         Usd(self.0.saturating_sub(other.0).max(0))
     }
 
     /// What calls have cost, for people. Where nothing was charged, by a server of
     /// one's own or one that does not say what it takes, no amount is made up.
-    #[must_use]
     pub fn or_unknown(self) -> String {
         match self {
             Usd::ZERO => "no known cost".to_owned(),
@@ -174,7 +165,6 @@ pub struct Price {
 
 impl Price {
     /// A price without cache rules: cached input costs what input costs.
-    #[must_use]
     pub const fn flat(input: Usd, output: Usd) -> Self {
         Self {
             input,
@@ -185,7 +175,6 @@ impl Price {
     }
 
     /// What a call costs at this price, rounded up.
-    #[must_use]
     pub fn of(&self, usage: &TokenUsage) -> Usd {
         let special = usage.cached_input.saturating_add(usage.cache_write);
         let plain = usage.input.saturating_sub(special);

@@ -63,7 +63,6 @@ pub struct TagError {
 
 impl PostTag {
     /// A plain message.
-    #[must_use]
     pub fn message(idem: Idem, to: Vec<Role>) -> Self {
         Self {
             idem,
@@ -78,7 +77,6 @@ impl PostTag {
     }
 
     /// As Slack's `metadata` object.
-    #[must_use]
     pub fn to_metadata(&self) -> Value {
         let to: Vec<&str> = self.to.iter().map(|role| role.as_str()).collect();
         let hand_over = self.hand_over.as_ref();

@@ -37,7 +37,6 @@ impl PullNews {
     pub const DIFF_LIMIT: usize = 2 * 1024 * 1024;
 
     /// A diff that fits, and says when something is missing.
-    #[must_use]
     pub fn fitting(diff: &str) -> String {
         if diff.len() <= Self::DIFF_LIMIT {
             return diff.to_owned();
@@ -106,7 +105,6 @@ pub enum MergeBlock {
 
 impl MergeBlock {
     /// Whether it can pass without anybody asking again.
-    #[must_use]
     pub const fn waits(self) -> bool {
         matches!(
             self,

@@ -55,37 +55,31 @@ impl Role {
     }
 
     /// The word used in files, tokens and mentions.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.words().0
     }
 
     /// The name people read, as in "Coder is working".
-    #[must_use]
     pub const fn title(self) -> &'static str {
         self.words().1
     }
 
     /// The Slack emoji that a role posts under.
-    #[must_use]
     pub const fn icon(self) -> &'static str {
         self.words().2
     }
 
     /// The user name that a role posts under, `codebutler.<role>`.
-    #[must_use]
     pub fn user_name(self) -> String {
         format!("codebutler.{}", self.as_str())
     }
 
     /// The visible mention, `@codebutler.<role>`.
-    #[must_use]
     pub fn mention(self) -> String {
         format!("@{}", self.user_name())
     }
 
     /// Turns an activation may take unless the config says otherwise.
-    #[must_use]
     pub const fn default_turns(self) -> u32 {
         match self {
             Role::Pm => 15,

@@ -11,13 +11,11 @@ pub struct Secret(String);
 
 impl Secret {
     /// Wraps a secret value.
-    #[must_use]
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
     }
 
     /// The value itself. Search for this word to find every place that reads one.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -49,7 +49,6 @@ pub struct Image {
 
 impl Image {
     /// A picture from the bytes of its file.
-    #[must_use]
     pub fn new(media_type: impl Into<String>, bytes: &[u8]) -> Self {
         Self {
             media_type: media_type.into(),
@@ -58,7 +57,6 @@ impl Image {
     }
 
     /// The bytes of its file; nothing when it is torn.
-    #[must_use]
     pub fn bytes(&self) -> Option<Vec<u8>> {
         data_encoding::BASE64.decode(self.base64.as_bytes()).ok()
     }

@@ -4,4 +4,4 @@ pub(crate) mod count;
 pub(crate) mod nearest;
 pub(crate) mod person;
 pub(crate) mod visible;
-mod words;
+pub(crate) mod words;

@@ -95,7 +95,6 @@ pub enum RefusedFor {
 
 impl ToolOutcome {
     /// A success.
-    #[must_use]
     pub fn ok(text: impl Into<String>) -> Self {
         Self {
             ok: true,
@@ -104,7 +103,6 @@ impl ToolOutcome {
     }
 
     /// A failure or refusal that says what to try.
-    #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -113,7 +111,6 @@ impl ToolOutcome {
     }
 
     /// The refusal of a gate, counted from the log.
-    #[must_use]
     pub fn refused(gate: RefusedFor, text: impl Into<String>) -> Self {
         Self {
             refused_for: Some(gate),
@@ -156,7 +153,6 @@ pub enum Then {
 
 impl Then {
     /// Whether the loop simply goes on.
-    #[must_use]
     pub fn is_go_on(&self) -> bool {
         matches!(self, Then::GoOn)
     }

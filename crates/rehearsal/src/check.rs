@@ -15,7 +15,6 @@ use crate::{
 impl Scenario {
     /// All that is wrong, by line. `tools` are those that the roles really have;
     /// with none given, calls are not checked.
-    #[must_use]
     pub fn check(&self, tools: &[ToolSpec]) -> Vec<ScenarioError> {
         let mut problems = Vec::new();
         for (role, steps) in &self.roles {

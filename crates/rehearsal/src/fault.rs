@@ -69,7 +69,6 @@ pub enum FaultKind {
 impl FaultKind {
     /// Whether the answer arrives all the same, in a form that the client repairs
     /// or reports: such a fault is part of its step, and does not come once more.
-    #[must_use]
     pub const fn is_in_answer(self) -> bool {
         matches!(
             self,

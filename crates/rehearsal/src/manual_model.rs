@@ -95,13 +95,11 @@ pub async fn manual_model(
 
 impl ManualModel {
     /// Where it listens.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.0.address
     }
 
     /// The base address for a model client.
-    #[must_use]
     pub fn base_url(&self) -> String {
         self.0.base_url()
     }

@@ -24,7 +24,6 @@ fn expectation(expected: &[String]) -> String {
 
 impl OffScript {
     /// What a person reads in the thread.
-    #[must_use]
     pub fn friendly(&self) -> String {
         format!(
             "This is a rehearsal: I play the {} in “{}” from a script, and the script has no answer to this. Connect a real model to go on from here.",

@@ -110,19 +110,16 @@ impl Scenario {
     }
 
     /// What the story is about.
-    #[must_use]
     pub fn title(&self) -> &str {
         &self.script.title
     }
 
     /// The words that start it.
-    #[must_use]
     pub fn request(&self) -> &str {
         &self.script.request
     }
 
     /// Whether words ask for this story.
-    #[must_use]
     pub fn belongs(&self, words: &str) -> bool {
         holds_all(words, &self.script.words)
     }
@@ -140,7 +137,6 @@ impl Scenario {
     }
 
     /// The tools that the scenario calls.
-    #[must_use]
     pub fn tools(&self) -> BTreeSet<&str> {
         let steps = self.roles.values().flatten();
         steps
@@ -149,7 +145,6 @@ impl Scenario {
     }
 
     /// The JSON Schema of a scenario file.
-    #[must_use]
     pub fn schema() -> Value {
         schemars::schema_for!(Script).to_value()
     }

@@ -164,7 +164,6 @@ pub(crate) enum Texts {
 
 impl Texts {
     /// All of them.
-    #[must_use]
     pub(crate) fn as_slice(&self) -> &[String] {
         match self {
             Texts::One(text) => std::slice::from_ref(text),

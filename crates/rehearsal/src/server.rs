@@ -149,20 +149,17 @@ impl Rehearsal {
     }
 
     /// Where it listens.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.serving.address
     }
 
     /// The base address for a model client.
-    #[must_use]
     pub fn base_url(&self) -> String {
         self.serving.base_url()
     }
 
     /// The steps that were never given, in words: what a test of a whole story
     /// wants to be empty. Branches (steps with `when`) are not counted.
-    #[must_use]
     pub fn left_over(&self) -> Vec<String> {
         let given = &self.stage.given;
         let given = given.lock().unwrap_or_else(PoisonError::into_inner);

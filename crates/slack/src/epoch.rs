@@ -21,7 +21,6 @@ impl Default for SharedEpoch {
 
 impl SharedEpoch {
     /// The epoch as it is now.
-    #[must_use]
     pub fn get(&self) -> Epoch {
         *self.0.borrow()
     }

@@ -92,7 +92,6 @@ impl SlackError {
     }
 
     /// Slack's name of the error, when the workspace gave one.
-    #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {
             SlackError::Api { code, .. } => Some(code),
@@ -104,7 +103,6 @@ impl SlackError {
     }
 
     /// What went wrong with its cause, for a person.
-    #[must_use]
     pub fn whole(&self) -> String {
         let mut said = self.to_string();
         let mut cause = std::error::Error::source(self);
@@ -116,14 +114,12 @@ impl SlackError {
     }
 
     /// The kind of refusal, where it is one that we know.
-    #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
         self.code().and_then(Refusal::named)
     }
 
     /// Whether the call may have been carried out although it failed: before it
     /// is made again, one has to look.
-    #[must_use]
     pub fn is_unclear(&self) -> bool {
         match self {
             SlackError::Unreachable { source, .. } => !source.is_connect(),
@@ -142,13 +138,11 @@ impl SlackError {
     }
 
     /// Whether a person stopped the thread after this was begun.
-    #[must_use]
     pub fn is_stop(&self) -> bool {
         self.refusal() == Some(Refusal::ThreadStopped)
     }
 
     /// Whether the token itself is refused: no later call can succeed.
-    #[must_use]
     pub fn is_final(&self) -> bool {
         self.refusal().is_some_and(Refusal::is_final)
     }

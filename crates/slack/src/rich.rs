@@ -8,37 +8,31 @@ use serde_json::{Value, json};
 const INDENT: &str = "    ";
 
 /// A piece of text, shown as it is.
-#[must_use]
 pub fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
 /// The same in bold.
-#[must_use]
 pub fn bold(text: &str) -> Value {
     json!({"type": "text", "text": text, "style": {"bold": true}})
 }
 
 /// The same as code.
-#[must_use]
 pub fn code(text: &str) -> Value {
     json!({"type": "text", "text": text, "style": {"code": true}})
 }
 
 /// A paragraph.
-#[must_use]
 pub fn section(elements: &[Value]) -> Value {
     json!({"type": "rich_text_section", "elements": elements})
 }
 
 /// A block of code.
-#[must_use]
 pub fn preformatted(code: &str) -> Value {
     json!({"type": "rich_text_preformatted", "elements": [text(code)]})
 }
 
 /// A list of paragraphs.
-#[must_use]
 pub fn list(ordered: bool, items: &[Vec<Value>]) -> Value {
     let style = if ordered { "ordered" } else { "bullet" };
     let items: Vec<Value> = items.iter().map(|item| section(item)).collect();
@@ -46,7 +40,6 @@ pub fn list(ordered: bool, items: &[Vec<Value>]) -> Value {
 }
 
 /// The words of a `rich_text` block for a terminal or a file.
-#[must_use]
 pub fn plain(block: &Value) -> String {
     let mut out = String::new();
     for element in elements(block) {

@@ -153,7 +153,6 @@ impl Socket {
     }
 
     /// Whether the workspace is heard, now and from now on.
-    #[must_use]
     pub fn hearing(&self) -> watch::Receiver<Hearing> {
         self.hearing.clone()
     }
@@ -174,27 +173,23 @@ impl Socket {
     }
 
     /// A handle that acknowledges, for tasks that do not own the socket.
-    #[must_use]
     pub fn acker(&self) -> Acker {
         Acker(self.acks.clone())
     }
 
     /// The epoch that the hub gave this process; zero with real Slack.
-    #[must_use]
     pub fn epoch(&self) -> Epoch {
         self.epoch.get()
     }
 
     /// The epoch to give to [`crate::Web`] and [`crate::Control`], so that they
     /// speak for this connection.
-    #[must_use]
     pub fn shared_epoch(&self) -> SharedEpoch {
         self.epoch.clone()
     }
 
     /// Counts the times that something may have gone unheard: a connection came
     /// up while no other was open, the first one included, or one ended.
-    #[must_use]
     pub fn gaps(&self) -> watch::Receiver<u64> {
         self.gaps.clone()
     }
@@ -216,7 +211,6 @@ impl Socket {
     }
 
     /// Why it ended, once it has.
-    #[must_use]
     pub fn ended(&self) -> Option<Ended> {
         self.ended.get().cloned()
     }

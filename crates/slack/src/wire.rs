@@ -54,21 +54,18 @@ pub struct Envelope {
 impl Envelope {
     /// The key by which a redelivery is recognised: Slack's event id, or the
     /// envelope's own id where Slack has none (clicks, slash commands).
-    #[must_use]
     pub fn event_id(&self) -> EventId {
         let given = self.payload.get("event_id").and_then(Value::as_str);
         EventId::new(given.unwrap_or(self.id.as_str()))
     }
 
     /// The event, when this is one.
-    #[must_use]
     pub fn event(&self) -> Option<Event> {
         let event = self.payload.get("event").map(Event::read);
         event.filter(|_| self.kind == EnvelopeKind::EventsApi)
     }
 
     /// The click, when this is one.
-    #[must_use]
     pub fn action(&self) -> Option<BlockAction> {
         BlockAction::read(&self.payload).filter(|_| self.kind == EnvelopeKind::Interactive)
     }
@@ -116,20 +113,17 @@ pub struct Message {
 
 impl Message {
     /// The thread this message belongs to: a top-level message is its own root.
-    #[must_use]
     pub fn thread(&self, channel: &ChannelId) -> ThreadId {
         let root = self.thread_ts.as_ref().unwrap_or(&self.ts);
         ThreadId::new(channel.clone(), root.clone())
     }
 
     /// Our own tag, when the message carries a readable one.
-    #[must_use]
     pub fn tag(&self) -> Option<PostTag> {
         PostTag::from_metadata(self.metadata.as_ref()?).ok()?
     }
 
     /// Whether a person changed the text after posting.
-    #[must_use]
     pub fn is_edited(&self) -> bool {
         self.extra.get("edited").is_some_and(Value::is_object)
     }
@@ -211,7 +205,6 @@ pub struct ReactionEvent {
 
 impl Event {
     /// Reads the inner event; what cannot be read is kept as it came.
-    #[must_use]
     pub fn read(event: &Value) -> Self {
         Self::typed(event).unwrap_or_else(|| Event::Other(event.clone()))
     }
@@ -305,7 +298,6 @@ impl BlockAction {
     }
 
     /// Our own button, when it is one.
-    #[must_use]
     pub fn decision(&self) -> Option<ActionId> {
         self.action_id.parse().ok()
     }

@@ -18,7 +18,6 @@ pub struct Workspace {
 
 impl Workspace {
     /// One that the usual certificates are enough for.
-    #[must_use]
     pub fn new(base: Url) -> Self {
         let trust = Trust::Usual;
         Self { base, trust }

@@ -9,7 +9,7 @@ use butler_protocol::{ModelReply, Record, RepliedCall, ReserveId, ToolCall};
 use crate::{
     Effect, FailureKind, Machine, ModelFailure, Settle,
     asking::{reply::marked_as_cut, stuck::Escape},
-    machine::{Doing, Out},
+    machine::Doing,
     next_step::Step,
 };
 
@@ -19,13 +19,13 @@ const RED_CHECKS: u32 = 3;
 impl Machine {
     /// The bill is written before the answer: if a crash keeps only one of
     /// them, the answer is asked for again and nothing is paid twice unseen.
-    pub(crate) fn on_replied(&mut self, reserve: &ReserveId, reply: ModelReply, out: &mut Out) {
+    pub(crate) fn on_replied(&mut self, reserve: &ReserveId, reply: ModelReply) {
         let mine = self.doing == Doing::Calling(reserve.clone());
         let told = self
-            .book(Settle::reply(reserve, &reply), out)
+            .book(Settle::reply(reserve, &reply))
             .map(Effect::Settle);
         if !mine {
-            out.extend(told);
+            self.out.extend(told);
             return;
         }
         self.doing = Doing::Nothing;
@@ -45,10 +45,10 @@ impl Machine {
             model: reply.model,
             usage: reply.usage,
         };
-        self.append(record, out);
-        out.extend(told);
-        out.extend(progress.map(Effect::Progress));
-        self.advance(out);
+        self.append(record);
+        self.out.extend(told);
+        self.out.extend(progress.map(Effect::Progress));
+        self.advance();
     }
 
     /// Gives each call our own id, made from its place.
@@ -64,40 +64,35 @@ impl Machine {
             .collect()
     }
 
-    pub(crate) fn on_model_failed(
-        &mut self,
-        reserve: &ReserveId,
-        failure: &ModelFailure,
-        out: &mut Out,
-    ) {
+    pub(crate) fn on_model_failed(&mut self, reserve: &ReserveId, failure: &ModelFailure) {
         let mine = self.doing == Doing::Calling(reserve.clone());
-        self.settle(Settle::failure(reserve, failure), out);
+        self.settle(Settle::failure(reserve, failure));
         if !mine {
             return;
         }
         self.doing = Doing::Nothing;
         match failure.kind {
             FailureKind::Cancelled => {}
-            FailureKind::ContextTooLong => self.too_long(out),
-            FailureKind::Unavailable if self.fall_back(&failure.text, out) => self.advance(out),
-            FailureKind::Unavailable | FailureKind::Refused => self.fail(&failure.text, out),
+            FailureKind::ContextTooLong => self.too_long(),
+            FailureKind::Unavailable if self.fall_back(&failure.text) => self.advance(),
+            FailureKind::Unavailable | FailureKind::Refused => self.fail(&failure.text),
         }
     }
 
     /// Lets the fallback model answer from here on; false when there is none left.
-    pub(crate) fn fall_back(&mut self, why: &str, out: &mut Out) -> bool {
+    pub(crate) fn fall_back(&mut self, why: &str) -> bool {
         let Some(model) = self.setup.models.fallback.clone() else {
             return false;
         };
         if self.model() == model || self.state.round.models.contains(&model) {
             return false;
         }
-        self.switch(model, why, out);
+        self.switch(model, why);
         true
     }
 
     /// Moves up to the stronger model, once, when the usual one does not get on.
-    pub(crate) fn raise_model(&mut self, out: &mut Out) -> Step {
+    pub(crate) fn raise_model(&mut self) -> Step {
         let Some(model) = self.setup.models.stronger.clone() else {
             return Step::Pass;
         };
@@ -114,12 +109,12 @@ impl Machine {
         } else {
             return Step::Pass;
         };
-        self.switch(model, why, out);
+        self.switch(model, why);
         Step::Again
     }
 
-    pub(crate) fn switch(&mut self, model: String, why: &str, out: &mut Out) {
-        out.push(Effect::Chose {
+    pub(crate) fn switch(&mut self, model: String, why: &str) {
+        self.out.push(Effect::Chose {
             what: format!("{model} answers from here on"),
             why: why.to_owned(),
         });
@@ -128,6 +123,6 @@ impl Machine {
             reason: why.to_owned(),
             asked_for: false,
         };
-        self.append(record, out);
+        self.append(record);
     }
 }

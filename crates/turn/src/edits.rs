@@ -6,10 +6,7 @@
 
 use butler_protocol::{Ending, EventId, EventKind, MessageTs, Record, Speaker};
 
-use crate::{
-    Effect, Machine,
-    machine::{Doing, Out},
-};
+use crate::{Effect, Machine, machine::Doing};
 
 /// What a person did to a message of theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +40,7 @@ pub(crate) fn edited(record: &Record) -> Option<(MessageTs, Option<&str>)> {
 impl Machine {
     /// Writes the change, if the message is still unread. An activation that has
     /// nothing else to do ends with the message it was for.
-    pub(crate) fn on_edited(&mut self, change: Edited, out: &mut Out) {
+    pub(crate) fn on_edited(&mut self, change: Edited) {
         let event = EventId::edited(&change.ts, &change.event, change.text.is_none());
         if self.state.inbox.heard.contains(&event) || !self.state.is_unread(&change.ts) {
             return;
@@ -55,11 +52,11 @@ impl Machine {
             text: change.text.unwrap_or_default(),
             images: Vec::new(),
         };
-        self.append(record, out);
+        self.append(record);
         if self.state.open && self.state.round.turn == 0 && !self.state.is_asked_for() {
-            out.push(Effect::Cancel);
+            self.out.push(Effect::Cancel);
             self.doing = Doing::Nothing;
-            self.end(Ending::Stopped, out);
+            self.end(Ending::Stopped);
         }
     }
 }

@@ -167,7 +167,6 @@ pub struct Interrupted {
 
 impl Interrupted {
     /// Which call.
-    #[must_use]
     pub fn id(&self) -> &CallId {
         &self.call.id
     }
@@ -213,7 +212,6 @@ pub struct Order {
 
 impl Order {
     /// Whether carrying it out means to run the call that waited for it.
-    #[must_use]
     pub fn runs_a_call(&self) -> bool {
         self.kind == DecisionKind::Command && self.choice == Choice::Approve
     }

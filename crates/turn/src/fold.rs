@@ -34,7 +34,6 @@ const PICTURES: &str = "The pictures of the results above, in the order of the c
 const EMPTY_REPLY: &str = "(empty reply)";
 
 /// The messages for the model, from a whole log.
-#[must_use]
 pub fn fold(log: &[Entry]) -> Vec<Arc<ModelMessage>> {
     let mut talk = Talk::default();
     for entry in log {

@@ -22,6 +22,8 @@ pub struct Machine {
     pub(crate) outgoing: HashSet<Idem>,
     /// The books of the run before this one were looked at.
     pub(crate) books_checked: bool,
+    /// What is to be done about the event at hand.
+    pub(crate) out: Vec<Effect>,
 }
 
 /// What the machine waits for an answer to. Only this is lost in a crash, and
@@ -38,12 +40,9 @@ pub(crate) enum Doing {
     CarryingOut(RequestId),
 }
 
-pub(crate) type Out = Vec<Effect>;
-
 impl Machine {
     /// Rebuilds the state from the log. With an unfinished activation in it the
     /// machine goes on in the middle, at [`Event::Begin`].
-    #[must_use]
     pub fn new(setup: Setup, log: &[Entry]) -> Self {
         let mut state = State::new();
         for entry in log {
@@ -55,17 +54,16 @@ impl Machine {
             doing: Doing::Nothing,
             outgoing: HashSet::new(),
             books_checked: false,
+            out: Vec::new(),
         }
     }
 
     /// What the machine was told at the start.
-    #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
     /// What the log says about the thread.
-    #[must_use]
     pub fn thread(&self) -> &ThreadFold {
         &self.state.thread
     }
@@ -91,7 +89,6 @@ impl Machine {
     }
 
     /// The messages of the next request.
-    #[must_use]
     pub fn messages(&self) -> Vec<Arc<ModelMessage>> {
         self.state.talk.messages()
     }
@@ -105,7 +102,6 @@ impl Machine {
 
     /// The prompt of the next request with other tools, as a line for the log: what
     /// was chosen in the middle of an activation may bring some.
-    #[must_use]
     pub fn prompt_with(&self, tools: Vec<ToolSpec>) -> Record {
         Record::Prompt {
             text: self.state.talk.prompt().to_owned(),
@@ -115,7 +111,6 @@ impl Machine {
 
     /// The tools of the next request; within an activation they change only by such
     /// a line.
-    #[must_use]
     pub fn tools(&self) -> &[ToolSpec] {
         self.state.talk.tools()
     }
@@ -123,7 +118,6 @@ impl Machine {
     /// Nothing is going on and nothing waits to begin: the machine may be
     /// dropped. After a stop, feed what the cancelled model call cost first;
     /// otherwise the next machine books its worst case.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         // What a person decided is carried out, also after a failure.
         let requested = !self.state.decisions.orders.is_empty() && !self.state.stopped;
@@ -133,7 +127,6 @@ impl Machine {
 
     /// What a sleeping activation waits for. It may be dropped too, and built
     /// again when something happens or the deadline has come.
-    #[must_use]
     pub fn parked(&self) -> Option<&Waiting> {
         if self.state.open {
             self.state.waiting()
@@ -143,19 +136,16 @@ impl Machine {
     }
 
     /// The number of the activation that is going on.
-    #[must_use]
     pub fn activation(&self) -> Option<u32> {
         self.state.open.then_some(self.state.activation)
     }
 
     /// Turns taken in the activation so far.
-    #[must_use]
     pub fn turn(&self) -> u32 {
         self.state.round.turn
     }
 
     /// Where a call stands, for ids that the driver makes (cards, posts of tools).
-    #[must_use]
     pub fn origin(&self, index: u32) -> Origin {
         Origin {
             thread: self.setup.thread.clone(),
@@ -175,54 +165,53 @@ impl Machine {
     /// Feeds one event. Carry the effects out in order; an `Append` must be
     /// durable before the next effect is begun.
     pub fn on(&mut self, event: Event) -> Vec<Effect> {
-        let mut out = Vec::new();
         match event {
-            Event::Begin { now_ms } => self.on_begin(now_ms, &mut out),
-            Event::Heard(messages) => self.on_heard(messages, &mut out),
-            Event::Edited(change) => self.on_edited(change, &mut out),
-            Event::Decided(decision) => self.on_decided(&decision, &mut out),
-            Event::Reserved { reserve, answer } => self.on_reserved(&reserve, answer, &mut out),
-            Event::Replied { reserve, reply } => self.on_replied(&reserve, reply, &mut out),
+            Event::Begin { now_ms } => self.on_begin(now_ms),
+            Event::Heard(messages) => self.on_heard(messages),
+            Event::Edited(change) => self.on_edited(change),
+            Event::Decided(decision) => self.on_decided(&decision),
+            Event::Reserved { reserve, answer } => self.on_reserved(&reserve, answer),
+            Event::Replied { reserve, reply } => self.on_replied(&reserve, reply),
             Event::ModelFailed { reserve, failure } => {
-                self.on_model_failed(&reserve, &failure, &mut out);
+                self.on_model_failed(&reserve, &failure);
             }
             Event::Summarised { reserve, result } => {
-                self.on_summarised(&reserve, result, &mut out);
+                self.on_summarised(&reserve, result);
             }
             Event::ToolDone {
                 call,
                 outcome,
                 receipt,
-            } => self.on_tool_done(&call, outcome, receipt, &mut out),
-            Event::Posted { idem, ts } => self.on_posted(&idem, &ts, &mut out),
-            Event::Asked { request } => self.on_asked(&request, &mut out),
+            } => self.on_tool_done(&call, outcome, receipt),
+            Event::Posted { idem, ts } => self.on_posted(&idem, &ts),
+            Event::Asked { request } => self.on_asked(&request),
             Event::CarriedOut { request, outcome } => {
-                self.on_carried_out(&request, outcome, &mut out);
+                self.on_carried_out(&request, outcome);
             }
-            Event::Deadline { now_ms } => self.on_deadline(now_ms, &mut out),
-            Event::WorktreeFree => self.on_worktree_free(&mut out),
-            Event::Stop { event, by } => self.on_stop(event, &by, &mut out),
+            Event::Deadline { now_ms } => self.on_deadline(now_ms),
+            Event::WorktreeFree => self.on_worktree_free(),
+            Event::Stop { event, by } => self.on_stop(event, &by),
         }
-        out
+        std::mem::take(&mut self.out)
     }
 
     /// Writes a line: known at once, durable before the next effect.
-    pub(crate) fn append(&mut self, record: Record, out: &mut Out) {
+    pub(crate) fn append(&mut self, record: Record) {
         let (seq, at_ms) = (self.state.next_seq, self.state.thread.seen.last_ms);
         self.state.apply(seq, at_ms, &record);
-        out.push(Effect::Append(record));
+        self.out.push(Effect::Append(record));
     }
 
     /// A choice that no other line of the log stands for.
-    pub(crate) fn chose(&mut self, about: &str, what: String, why: &str, out: &mut Out) {
+    pub(crate) fn chose(&mut self, about: &str, what: String, why: &str) {
         let record = Record::Chose {
             about: about.to_owned(),
             what: what.clone(),
             why: why.to_owned(),
         };
-        self.append(record, out);
+        self.append(record);
         let why = why.to_owned();
-        out.push(Effect::Chose { what, why });
+        self.out.push(Effect::Chose { what, why });
     }
 
     /// A place outside all activations, for what is said once per thread.

@@ -4,11 +4,7 @@
 
 use butler_protocol::{ActivityState, Ending, Record, Then};
 
-use crate::{
-    Effect, Machine,
-    machine::{Doing, Out},
-    words,
-};
+use crate::{Effect, Machine, machine::Doing, words};
 
 /// What a rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +17,7 @@ pub(crate) enum Step {
     Wait,
 }
 
-type Rule = fn(&mut Machine, &mut Out) -> Step;
+type Rule = fn(&mut Machine) -> Step;
 
 const RULES: [Rule; 15] = [
     Machine::close_books,
@@ -44,11 +40,11 @@ const RULES: [Rule; 15] = [
 impl Machine {
     /// Goes through the rules until something has to be waited for. Does nothing while an
     /// answer is outstanding.
-    pub(crate) fn advance(&mut self, out: &mut Out) {
+    pub(crate) fn advance(&mut self) {
         while self.doing == Doing::Nothing {
             let step = RULES
                 .iter()
-                .map(|rule| rule(self, out))
+                .map(|rule| rule(self))
                 .find(|step| *step != Step::Pass);
             if step != Some(Step::Again) {
                 return;
@@ -58,7 +54,7 @@ impl Machine {
 
     /// Begins an activation when something was said. The prompt is written
     /// first: an activation that has begun keeps the prompt it began with.
-    fn start(&mut self, out: &mut Out) -> Step {
+    fn start(&mut self) -> Step {
         if self.state.open {
             return Step::Pass;
         }
@@ -71,65 +67,65 @@ impl Machine {
                 text: prompt.clone(),
                 tools: tools.clone(),
             };
-            self.append(record, out);
+            self.append(record);
         }
         let activation = (self.state.activation + 1).max(self.setup.first_activation);
-        self.append(Record::ActivationStarted { activation }, out);
-        out.push(Effect::activity(ActivityState::Working));
+        self.append(Record::ActivationStarted { activation });
+        self.out.push(Effect::activity(ActivityState::Working));
         Step::Again
     }
 
-    fn sleep(&mut self, out: &mut Out) -> Step {
+    fn sleep(&mut self) -> Step {
         let Some(waiting) = self.state.waiting().cloned() else {
             return Step::Pass;
         };
-        out.push(Effect::activity(ActivityState::Parked));
-        out.push(Effect::Park(waiting));
+        self.out.push(Effect::activity(ActivityState::Parked));
+        self.out.push(Effect::Park(waiting));
         Step::Wait
     }
 
-    fn carry_out(&mut self, out: &mut Out) -> Step {
+    fn carry_out(&mut self) -> Step {
         let Some(order) = self.state.decisions.orders.first().cloned() else {
             return Step::Pass;
         };
         self.doing = Doing::CarryingOut(order.request.clone());
-        out.push(Effect::CarryOut(order));
+        self.out.push(Effect::CarryOut(order));
         Step::Wait
     }
 
     /// All results are in: what did the tools ask for? A message that came in
     /// meanwhile is what a sleeper would wait for, so it does not sleep.
-    fn after_calls(&mut self, out: &mut Out) -> Step {
+    fn after_calls(&mut self) -> Step {
         match self.state.round.then() {
             Then::GoOn => Step::Pass,
             Then::End => {
-                self.end(Ending::Done, out);
+                self.end(Ending::Done);
                 Step::Again
             }
             Then::PassOn => {
-                self.end(Ending::PassedOn, out);
+                self.end(Ending::PassedOn);
                 Step::Again
             }
             Then::Park { waiting } => match self.state.left_of(waiting) {
                 None => Step::Pass,
                 Some(waiting) => {
-                    self.append(Record::Parked { waiting }, out);
+                    self.append(Record::Parked { waiting });
                     Step::Again
                 }
             },
         }
     }
 
-    fn money_gone(&mut self, out: &mut Out) -> Step {
+    fn money_gone(&mut self) -> Step {
         if !self.state.round.out_of_money {
             return Step::Pass;
         }
-        self.end(Ending::OutOfMoney, out);
+        self.end(Ending::OutOfMoney);
         Step::Again
     }
 
     /// Says what the model should know before its next turn, once per turn.
-    fn remark(&mut self, out: &mut Out) -> Step {
+    fn remark(&mut self) -> Step {
         if self.state.round.since.noted {
             return Step::Pass;
         }
@@ -140,9 +136,9 @@ impl Machine {
         let stuck = &self.state.round.stuck;
         if let Some(escape) = stuck.begins(self.state.round.turn) {
             let why = stuck.why().to_owned();
-            self.chose("stuck", words::escape_name(escape).to_owned(), &why, out);
+            self.chose("stuck", words::escape_name(escape).to_owned(), &why);
         }
-        self.note(&remarks, out);
+        self.note(&remarks);
         Step::Again
     }
 }

@@ -84,7 +84,6 @@ pub enum Command {
 
 /// Decides whom `text` is for. `work_begun` says whether this thread has been
 /// worked in before, for channels where only a mention starts work.
-#[must_use]
 pub fn addressed(
     ear: &Ear<'_>,
     stamp: &Stamp,

@@ -57,7 +57,6 @@ pub struct Limits {
 
 impl Limits {
     /// The usual limits with so many turns.
-    #[must_use]
     pub const fn with_turns(max_turns: u32) -> Self {
         Self {
             max_turns,

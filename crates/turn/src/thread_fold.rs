@@ -131,7 +131,6 @@ pub struct Outside {
 
 impl ThreadFold {
     /// Everything a log says.
-    #[must_use]
     pub fn of(log: &[Entry]) -> Self {
         let mut fold = Self::default();
         for entry in log {
@@ -202,7 +201,6 @@ impl ThreadFold {
     }
 
     /// The plan this role was given, and the card on which it was approved.
-    #[must_use]
     pub fn plan(&self) -> Option<(&RequestId, &Plan)> {
         let task = self.task.as_ref()?;
         Some((&task.approval, &task.plan))
@@ -210,7 +208,6 @@ impl ThreadFold {
 
     /// What the thread is about, in words: decides which learnings are given
     /// whole. The same for every activation, so that the prompt stays the same.
-    #[must_use]
     pub fn task_words(&self) -> String {
         let mut words = self
             .request

@@ -3,20 +3,15 @@
 
 use butler_protocol::{ActivityState, CallId, Receipt, Record, RequestId, ToolCall, ToolOutcome};
 
-use crate::{
-    Effect, Interrupted, Machine,
-    machine::{Doing, Out},
-    next_step::Step,
-    words,
-};
+use crate::{Effect, Interrupted, Machine, machine::Doing, next_step::Step, words};
 
 impl Machine {
     /// Result there: used. Intent without result: recovered. Neither: run.
-    pub(crate) fn run_tools(&mut self, out: &mut Out) -> Step {
+    pub(crate) fn run_tools(&mut self) -> Step {
         if self.state.round.open_calls().next().is_none() {
             return Step::Pass;
         }
-        self.answer_on_the_spot(out);
+        self.answer_on_the_spot();
         let mut run = Vec::new();
         let mut recover = Vec::new();
         for called in self.state.round.calls() {
@@ -35,24 +30,24 @@ impl Machine {
             return Step::Again;
         }
         self.doing = Doing::Tools;
-        out.push(Effect::Activity {
+        self.out.push(Effect::Activity {
             state: ActivityState::Working,
             step: Some(step_text(
                 run.iter().chain(recover.iter().map(|one| &one.call)),
             )),
         });
         if !recover.is_empty() {
-            out.push(Effect::RecoverTools(recover));
+            self.out.push(Effect::RecoverTools(recover));
         }
         if !run.is_empty() {
-            out.push(Effect::RunTools(run));
+            self.out.push(Effect::RunTools(run));
         }
         Step::Wait
     }
 
     /// A call that could not be read, or that goes in circles, never reaches a
     /// tool. The tools on offer stay as they are, for the provider's cache.
-    fn answer_on_the_spot(&mut self, out: &mut Out) {
+    fn answer_on_the_spot(&mut self) {
         for call in self.state.open_calls() {
             let refused = self.state.round.stuck.refuses(&call);
             let text = match call.problem {
@@ -62,7 +57,7 @@ impl Machine {
             };
             let outcome = ToolOutcome::error(text);
             let call = call.id;
-            self.append(Record::ToolResult { call, outcome }, out);
+            self.append(Record::ToolResult { call, outcome });
         }
     }
 
@@ -71,7 +66,6 @@ impl Machine {
         call: &CallId,
         outcome: ToolOutcome,
         receipt: Option<Receipt>,
-        out: &mut Out,
     ) {
         let approved = match &self.doing {
             Doing::CarryingOut(request) => Some(request.clone()),
@@ -83,16 +77,16 @@ impl Machine {
             return;
         }
         if let Some(receipt) = receipt {
-            self.append(Record::Checked { receipt }, out);
+            self.append(Record::Checked { receipt });
         }
         if let Some(request) = approved {
-            return self.on_carried_out(&request, outcome, out);
+            return self.on_carried_out(&request, outcome);
         }
         let call = call.clone();
-        self.append(Record::ToolResult { call, outcome }, out);
+        self.append(Record::ToolResult { call, outcome });
         if self.state.round.open_calls().next().is_none() && self.doing == Doing::Tools {
             self.doing = Doing::Nothing;
-            self.advance(out);
+            self.advance();
         }
     }
 }

@@ -79,7 +79,6 @@ fn webhook_problem(text: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// What is wrong with the address of a server, and the remedy; neither quotes it.
-#[must_use]
 pub fn address_problem(text: &str) -> Option<(&'static str, &'static str)> {
     const EXAMPLE: &str =
         "Write it as in https://openrouter.ai/api/v1 or http://127.0.0.1:11434/v1";

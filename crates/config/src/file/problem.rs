@@ -25,7 +25,6 @@ pub struct Problem {
 
 impl Problem {
     /// A problem with a file as a whole.
-    #[must_use]
     pub fn with_file(file: &Path, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),

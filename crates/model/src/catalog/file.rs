@@ -34,7 +34,6 @@ pub struct Catalog {
 
 impl Catalog {
     /// Reads a kept list.
-    #[must_use]
     pub fn load(path: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(path).ok()?;
         match serde_json::from_str(&text) {
@@ -67,7 +66,6 @@ impl Catalog {
     }
 
     /// Whether it is from this endpoint and not older than `age`.
-    #[must_use]
     pub fn is_fresh(&self, endpoint: &str, now: Timestamp, age: Duration) -> bool {
         let since = now.duration_since(self.fetched);
         let young = Duration::try_from(since).is_ok_and(|since| since <= age);

@@ -38,13 +38,11 @@ impl From<Price> for ListPrice {
 
 impl ListPrice {
     /// What a call costs at this price.
-    #[must_use]
     pub fn of(&self, usage: &TokenUsage) -> Usd {
         self.at(usage.input).of(usage) + self.per_request
     }
 
     /// The highest of its prices: what a reservation must assume.
-    #[must_use]
     pub fn highest(&self) -> Price {
         let longer = self.longer.iter();
         longer.fold(self.base, |high, (_, price)| Price {
@@ -71,7 +69,6 @@ pub struct PriceBook {
 
 impl PriceBook {
     /// The book of a server of one's own, where nothing costs anything.
-    #[must_use]
     pub fn free() -> Self {
         Self {
             rest: Some(Price::flat(Usd::ZERO, Usd::ZERO).into()),
@@ -90,7 +87,6 @@ impl PriceBook {
     }
 
     /// The price of a model, when it is known.
-    #[must_use]
     pub fn get(&self, model: &str) -> Option<&ListPrice> {
         let fixed = self.fixed.get(model);
         fixed
@@ -99,7 +95,6 @@ impl PriceBook {
     }
 
     /// What a call cost. `billed` is the provider's own figure.
-    #[must_use]
     pub fn cost(&self, model: &str, usage: &TokenUsage, billed: Option<Usd>, upper: &Price) -> Usd {
         billed.unwrap_or_else(|| match self.get(model) {
             Some(price) => price.of(usage),
@@ -108,7 +103,6 @@ impl PriceBook {
     }
 
     /// The price to reserve at: the list's highest, else `upper`.
-    #[must_use]
     pub fn reserve_price(&self, model: &str, upper: &Price) -> Price {
         self.get(model).map_or(*upper, ListPrice::highest)
     }
@@ -116,7 +110,6 @@ impl PriceBook {
 
 /// An upper bound of what a request can cost: two bytes are one input token,
 /// the input is charged at the dearer of its two rates, the output is at its limit.
-#[must_use]
 pub fn worst_case(request: &ModelRequest, price: &Price) -> Usd {
     let rate = Price::flat(price.input.max(price.cache_write), price.output);
     rate.of(&TokenUsage {

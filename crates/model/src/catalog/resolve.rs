@@ -21,7 +21,6 @@ pub enum Resolved<'a> {
 }
 
 /// Looks an id up.
-#[must_use]
 pub fn resolve<'a>(models: &'a [ModelInfo], id: &str) -> Resolved<'a> {
     let find = |wanted: &str| models.iter().find(|model| model.id == wanted);
     if let Some(model) = find(id) {
@@ -59,7 +58,6 @@ fn plain_spelling(id: &str) -> String {
 
 impl ModelInfo {
     /// Whether the model goes away within 30 days of `today`, or already went.
-    #[must_use]
     pub fn expires_soon(&self, today: Date) -> Option<Date> {
         let day = self.expires.as_deref()?.get(..10)?.parse::<Date>().ok()?;
         let soon = today.checked_add(30.days()).ok()?;

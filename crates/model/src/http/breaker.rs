@@ -49,7 +49,6 @@ impl Breaker {
     pub const PAUSE: Duration = Duration::from_secs(30);
 
     /// What it lets through now.
-    #[must_use]
     pub const fn state(&self) -> BreakerState {
         self.state
     }

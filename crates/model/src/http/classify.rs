@@ -23,7 +23,6 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     /// An error object inside an answer that began well.
-    #[must_use]
     pub(crate) fn in_stream(error: &Value) -> Self {
         Self {
             body: serde_json::json!({"error": error}).to_string(),
@@ -33,7 +32,6 @@ impl Refusal {
 }
 
 /// Sorts a refusal.
-#[must_use]
 pub(crate) fn classify(model: &str, refusal: &Refusal) -> ModelError {
     let body: Value = serde_json::from_str(refusal.body.trim()).unwrap_or(Value::Null);
     let facts = Facts::read(&body, refusal);

@@ -64,7 +64,6 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An endpoint without key and headers.
-    #[must_use]
     pub fn new(kind: EndpointKind, base_url: Url) -> Self {
         Self {
             kind,
@@ -85,7 +84,6 @@ impl Endpoint {
     }
 
     /// Whether it is on this machine; such an endpoint is never reached through a proxy.
-    #[must_use]
     pub fn is_loopback(&self) -> bool {
         match self.base_url.host() {
             Some(Host::Ipv4(ip)) => ip.is_loopback(),
@@ -96,7 +94,6 @@ impl Endpoint {
     }
 
     /// The host (and port, when it is not the usual one) for messages to people.
-    #[must_use]
     pub fn host(&self) -> String {
         let host = self.base_url.host_str().unwrap_or("no host");
         match self.base_url.port() {
@@ -106,7 +103,6 @@ impl Endpoint {
     }
 
     /// The whole address for messages to people, without what may be secret in it.
-    #[must_use]
     pub fn address(&self) -> String {
         let mut url = self.base_url.clone();
         // Only an address that cannot have them refuses, and then there are none.
@@ -118,7 +114,6 @@ impl Endpoint {
     }
 
     /// The address of a method, as in `chat/completions`.
-    #[must_use]
     pub fn url(&self, method: &str) -> Url {
         let mut url = self.base_url.clone();
         let path = format!("{}/{method}", url.path().trim_end_matches('/'));

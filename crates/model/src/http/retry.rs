@@ -27,7 +27,6 @@ impl ErrorClass {
     /// How often a call that failed like this is tried again. No credit is
     /// retried only when the other side says how long to wait; a context that
     /// is too long is retried by the caller, after compaction.
-    #[must_use]
     pub const fn retries(self) -> u32 {
         match self {
             ErrorClass::RateLimited | ErrorClass::Overloaded | ErrorClass::NoCredit => 5,
@@ -55,7 +54,6 @@ pub struct Pace {
 
 impl Pace {
     /// The runtime's clock and the system's randomness.
-    #[must_use]
     pub fn real() -> Self {
         Self::new(tokio::time::sleep, random_fraction)
     }

@@ -195,13 +195,11 @@ impl Gather {
     }
 
     /// Whether the end was announced: without that the connection was lost.
-    #[must_use]
     pub const fn ended(&self) -> bool {
         self.reply.ended || self.reply.error.is_some()
     }
 
     /// Bytes of answer so far, to guess what a broken stream cost.
-    #[must_use]
     pub fn size(&self) -> u64 {
         let calls = self.pieces.iter();
         let calls: usize = calls.map(|piece| piece.call.arguments.len()).sum();
@@ -215,7 +213,6 @@ impl Gather {
     }
 
     /// The answer.
-    #[must_use]
     pub fn finish(self) -> RawReply {
         let mut reply = self.reply;
         reply.calls = self.pieces.into_iter().map(|piece| piece.call).collect();

@@ -19,7 +19,6 @@ pub(crate) enum Arguments {
 }
 
 /// Reads arguments, repairing what can be repaired without guessing.
-#[must_use]
 pub(crate) fn repair_arguments(raw: &str) -> Arguments {
     let text = strip_fence(raw.trim());
     if text.is_empty() || text == "null" {

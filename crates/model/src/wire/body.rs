@@ -22,7 +22,6 @@ pub(super) struct Dialect<'a> {
 }
 
 /// The body of a request. Static fields first, `messages` last.
-#[must_use]
 pub fn body(request: &ModelRequest, kind: EndpointKind) -> Value {
     let mut fields = head(request, kind);
     if !request.tools.is_empty() {

@@ -12,7 +12,6 @@ const FIELDS: [&str; 3] = ["reasoning_details", "reasoning_content", "reasoning"
 
 /// What to store of an answer's reasoning, given the fields it had. The signed
 /// details win over plain text, which repeats them.
-#[must_use]
 pub fn keep_reasoning(model: &str, fields: &Map<String, Value>) -> Option<Value> {
     let field = FIELDS.into_iter().find(|field| {
         fields.get(*field).is_some_and(|value| match value {

@@ -65,7 +65,6 @@ impl Line<'_> {
 }
 
 /// Settles a conversation.
-#[must_use]
 pub fn settle(messages: &[Arc<ModelMessage>]) -> Vec<Line<'_>> {
     let stretches = stretches(messages).enumerate();
     stretches

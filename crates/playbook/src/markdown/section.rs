@@ -4,7 +4,6 @@ use crate::markdown::outline::lines;
 
 /// The text without the section under `heading` (as in `## Archived Learnings`):
 /// that section only, up to the next heading of the same or a higher level.
-#[must_use]
 pub(crate) fn without_section(text: &str, heading: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut inside = false;

@@ -35,7 +35,6 @@ const FIELDS: [&str; 5] = ["When", "Rule", "Example", "Confidence", "Source"];
 impl Learning {
     /// The block as it stands in a file, without a line end after it. Every
     /// value is put on one line, so that none can open a section of its own.
-    #[must_use]
     pub fn render(&self) -> String {
         let values = [
             one_line(&self.when),

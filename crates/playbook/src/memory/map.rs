@@ -40,7 +40,6 @@ pub struct ProjectMap {
 
 impl ProjectMap {
     /// Reads the body of a map's section.
-    #[must_use]
     pub fn parse(body: &str) -> Self {
         let mut map = Self::default();
         let mut below = false;
@@ -67,7 +66,6 @@ impl ProjectMap {
     }
 
     /// The body of its section, without a line end after it.
-    #[must_use]
     pub fn render(&self) -> String {
         let mut parts = vec![format!("Seen at `{}`.", self.at)];
         if !self.own.is_empty() {
@@ -108,7 +106,6 @@ impl ProjectMap {
     }
 
     /// Files and folders that it names, as places or in its words.
-    #[must_use]
     pub fn paths(&self) -> BTreeSet<String> {
         let mut found: BTreeSet<String> =
             self.places.iter().map(|(path, _)| path.clone()).collect();
@@ -124,7 +121,6 @@ impl ProjectMap {
     }
 
     /// Names of code that it marks as such: `read_notes()`, `Store::open`.
-    #[must_use]
     pub fn symbols(&self) -> BTreeSet<String> {
         let words = self.words().flat_map(named);
         let marked = words.filter(|(word, marked)| *marked && !is_path(without_line(word)));
@@ -191,7 +187,6 @@ fn symbol(word: &str) -> Option<String> {
 }
 
 /// The body of a file's map; empty where there is none.
-#[must_use]
 pub fn map_in(text: &str) -> String {
     let found = section(text, 2, HEADING);
     let body = found.map_or("", |found| &text[found.body]);
@@ -199,7 +194,6 @@ pub fn map_in(text: &str) -> String {
 }
 
 /// The file with another map; nothing when its map is not `before` any more.
-#[must_use]
 pub fn with_map(text: &str, before: &str, after: &str) -> Option<String> {
     let now = map_in(text);
     if now == after {
@@ -223,7 +217,6 @@ pub fn with_map(text: &str, before: &str, after: &str) -> Option<String> {
 }
 
 /// Every line of two texts, behind a space, `-` or `+`.
-#[must_use]
 pub fn all_lines(before: &str, after: &str) -> String {
     let diff = TextDiff::from_lines(before, after);
     let mut shown = Vec::new();

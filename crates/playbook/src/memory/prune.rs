@@ -35,7 +35,6 @@ pub struct Pruning {
 
 /// Ids and titles of the learnings that a prompt gave whole, as a thread's log keeps
 /// it. From these and from what helped, [`idle_threads`] counts.
-#[must_use]
 pub fn learnings_in(prompt: &str) -> Vec<(String, String)> {
     let all = sections(prompt);
     let listed = |start: usize| {
@@ -66,7 +65,6 @@ pub struct ThreadUse {
 
 /// By title: in how many threads, since it last helped, a learning was given for
 /// nothing. The oldest thread comes first.
-#[must_use]
 pub fn idle_threads(threads: &[ThreadUse]) -> BTreeMap<String, u32> {
     let mut idle: BTreeMap<String, u32> = BTreeMap::new();
     for thread in threads {
@@ -83,7 +81,6 @@ pub fn idle_threads(threads: &[ThreadUse]) -> BTreeMap<String, u32> {
 
 impl Memory {
     /// What should go, each learning at most once, in the order of the file.
-    #[must_use]
     pub fn prunings(&self, evidence: &Evidence<'_>) -> Vec<Pruning> {
         self.live()
             .filter_map(|entry| self.reason(entry, evidence))

@@ -39,7 +39,6 @@ impl Topic {
 
     /// Reads `shared`, `process`, `coding` or the name of a role, as a model
     /// writes it.
-    #[must_use]
     pub fn read(word: &str) -> Option<Self> {
         match word.trim().to_lowercase().as_str() {
             "shared" | "global" => Some(Topic::Shared),

@@ -56,7 +56,6 @@ pub struct Worth {
 
 impl Worth {
     /// Looks at threads that could have had it.
-    #[must_use]
     pub fn of(id: &str, threads: &[ThreadStory]) -> Self {
         let (with, without): (Vec<&ThreadStory>, Vec<&ThreadStory>) =
             threads.iter().partition(|thread| thread.given.contains(id));
@@ -76,14 +75,12 @@ impl Worth {
 
     /// Whether threads without it went as well, as far as they can tell: nobody
     /// named it, and what trouble there was is not less with it.
-    #[must_use]
     pub fn is_useless(&self) -> bool {
         let spares = self.trouble.is_none_or(|trouble| trouble.mean < 0.0);
         self.helped == 0 && !spares
     }
 
     /// In one line, for people.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let Some(trouble) = self.trouble else {
             let Self { with, without, .. } = self;

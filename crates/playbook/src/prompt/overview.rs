@@ -39,7 +39,6 @@ pub struct Overview<'a> {
 
 impl Overview<'_> {
     /// The lines; the same facts give the same bytes.
-    #[must_use]
     pub fn text(&self) -> String {
         let place = match self.branch {
             Some(branch) => format!("repository, default branch `{}`", plain(branch)),

@@ -44,7 +44,6 @@ pub struct ResearchNote {
 
 impl ResearchNote {
     /// The file as it is written.
-    #[must_use]
     pub fn render(&self) -> String {
         let dated = |date| format!("{FOUND}{date}. ");
         let date = self.date.map_or_else(String::new, dated);
@@ -57,7 +56,6 @@ impl ResearchNote {
     }
 
     /// Reads a file. What is missing is empty, and reported.
-    #[must_use]
     pub fn parse(file: &str, text: &str) -> (Self, Vec<Problem>) {
         let all = sections(text);
         let heading = all.iter().find(|section| section.level == 1);
@@ -113,14 +111,12 @@ impl ResearchNote {
     }
 
     /// Days since it was looked up; `None` when nobody wrote down when.
-    #[must_use]
     pub fn age_days(&self, today: Date) -> Option<u32> {
         let span = today.since(self.date?).ok()?;
         Some(u32::try_from(span.get_days()).unwrap_or(0))
     }
 
     /// The title as it may enter a prompt: one line, short, no markup.
-    #[must_use]
     pub fn plain_title(&self) -> String {
         let kept = |c: char| !c.is_control() && !"`*_[]<>#@|".contains(c);
         let words = self.title.replace(char::is_whitespace, " ");
@@ -130,7 +126,6 @@ impl ResearchNote {
     }
 
     /// The name of its file, made from the title.
-    #[must_use]
     pub fn slug(&self) -> String {
         slug(&self.title)
     }

@@ -38,7 +38,6 @@ impl Roadmap {
     }
 
     /// The same changes with the numbers that new items get.
-    #[must_use]
     pub fn numbered(&self, mut changes: Vec<RoadmapChange>) -> Vec<RoadmapChange> {
         let highest = self.items().iter().map(|item| item.number).max();
         let mut free = highest.unwrap_or(0);

@@ -11,7 +11,6 @@ const DEEPEST: usize = 60;
 
 impl Roadmap {
     /// The dependency graph as text, one line per item.
-    #[must_use]
     pub fn graph(&self) -> String {
         let levels = self.levels();
         let mut below: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

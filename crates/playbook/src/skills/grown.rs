@@ -40,7 +40,6 @@ pub struct Grown {
 impl Playbook {
     /// The skill that the newest request and those like it ask for; nothing before
     /// there are three, or where a skill or workflow answers them already.
-    #[must_use]
     pub fn grown_skill(&self, built: &[Built]) -> Option<Grown> {
         let (newest, before) = built.split_last()?;
         let own = words(&newest.request);

@@ -42,7 +42,6 @@ impl Skill {
     }
 
     /// The values without which it cannot be done.
-    #[must_use]
     pub fn needs(&self) -> Vec<String> {
         let missing = self.prompt.fill(&Captures::new()).err();
         missing.map_or_else(Vec::new, |missing| missing.0)
@@ -249,7 +248,6 @@ pub(crate) fn file_stem(file: &str) -> &str {
 }
 
 /// The file of a new skill, ready to be written.
-#[must_use]
 pub fn render_skill(skill: &Skill) -> String {
     let triggers: Vec<_> = skill.triggers.iter().map(Trigger::text).collect();
     format!(

@@ -73,13 +73,11 @@ impl Template {
     }
 
     /// As it was written.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Every use of a variable, in order.
-    #[must_use]
     pub fn variables(&self) -> &[Variable] {
         &self.variables
     }

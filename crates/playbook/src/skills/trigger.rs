@@ -89,7 +89,6 @@ impl Trigger {
     }
 
     /// As it was written, blanks evened out.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -16,7 +16,6 @@ pub struct Skills {
 }
 
 /// Reads skill files, each as (path, text). The order of files does not matter.
-#[must_use]
 pub(crate) fn read_skills(files: &[(String, String)]) -> Skills {
     let mut files: Vec<_> = files.iter().collect();
     files.sort();
@@ -58,7 +57,6 @@ pub(crate) fn read_skills(files: &[(String, String)]) -> Skills {
 }
 
 /// Everything that is wrong with the skill files of a repo.
-#[must_use]
 pub fn validate_skills(files: &[(String, String)]) -> Vec<Problem> {
     read_skills(files).problems
 }

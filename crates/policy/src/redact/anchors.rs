@@ -6,21 +6,10 @@ use super::{
     assignment,
     automaton::Automaton,
     known::Known,
-    lists::{COOKIES, FOREIGN, List, NAMES, NETS, NETS_6, SERVICES, SHORT, SPOKEN},
+    lists::{COOKIES, FOREIGN, NAMES, NETS, NETS_6, SERVICES, SHORT, SPOKEN},
     rules::{address, command, cookie, inside, jwk, pem, pgpass, url, vendor},
     spans::Spans,
 };
-
-/// Beginnings of other rules.
-const PEM_BEGIN: &str = "-----begin";
-const PEM_END: &str = "-----end";
-const PUTTY: &str = "private-lines:";
-const URL: &str = "://";
-const DSN: &str = "@tcp(";
-const CURL: &str = "curl ";
-const PEM_IN_BASE64: &str = "ls0tls1crudjti";
-const JWK: [&str; 2] = ["kty\"", "kty\\\""];
-const IDENTIFIED: &str = "identified by";
 
 #[derive(Debug, Clone, Copy)]
 enum Anchor {
@@ -63,14 +52,11 @@ impl Anchors {
             words.push(word.to_vec());
             anchors.push(anchor);
         };
-        for name in [&*NAMES, &SERVICES, &SPOKEN]
-            .into_iter()
-            .flat_map(List::iter)
-        {
-            add(name.as_bytes(), Anchor::Name);
-        }
         for (list, anchor) in [
-            (&*SHORT, Anchor::Short),
+            (&*NAMES, Anchor::Name),
+            (&SERVICES, Anchor::Name),
+            (&SPOKEN, Anchor::Name),
+            (&SHORT, Anchor::Short),
             (&FOREIGN, Anchor::Foreign),
             (&COOKIES, Anchor::Cookie),
             (&NETS, Anchor::Net),
@@ -79,16 +65,16 @@ impl Anchors {
             list.iter().for_each(|word| add(word.as_bytes(), anchor));
         }
         for (word, anchor) in [
-            (PEM_BEGIN, Anchor::PemBegin),
-            (PEM_END, Anchor::PemEnd),
-            (PUTTY, Anchor::Putty),
-            (URL, Anchor::Url),
-            (DSN, Anchor::Dsn),
-            (CURL, Anchor::Curl),
-            (PEM_IN_BASE64, Anchor::PemInBase64),
-            (JWK[0], Anchor::Jwk),
-            (JWK[1], Anchor::Jwk),
-            (IDENTIFIED, Anchor::Identified),
+            ("-----begin", Anchor::PemBegin),
+            ("-----end", Anchor::PemEnd),
+            ("private-lines:", Anchor::Putty),
+            ("://", Anchor::Url),
+            ("@tcp(", Anchor::Dsn),
+            ("curl ", Anchor::Curl),
+            ("ls0tls1crudjti", Anchor::PemInBase64),
+            ("kty\"", Anchor::Jwk),
+            ("kty\\\"", Anchor::Jwk),
+            ("identified by", Anchor::Identified),
         ] {
             add(word.as_bytes(), anchor);
         }

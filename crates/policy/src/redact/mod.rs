@@ -100,13 +100,11 @@ pub struct Redacted(String);
 
 impl Redacted {
     /// The text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The text, owned.
-    #[must_use]
     pub fn into_string(self) -> String {
         self.0
     }
@@ -139,7 +137,6 @@ impl Redactor {
     }
 
     /// Takes out what must not leave.
-    #[must_use]
     pub fn redact(&self, text: &str) -> Redaction {
         let mut spans = Spans::default();
         let mut out = None;
@@ -168,7 +165,6 @@ impl Redactor {
     }
 
     /// The same, as the type that senders accept.
-    #[must_use]
     pub fn clean(&self, text: &str) -> Redacted {
         Redacted(self.redact(text).text)
     }

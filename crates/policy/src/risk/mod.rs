@@ -95,7 +95,6 @@ impl Assessment {
 }
 
 /// Judges a command. Pure and linear in the length of the text.
-#[must_use]
 pub fn assess(command: &str, ctx: &RiskContext<'_>) -> Assessment {
     let unreadable = |reason: String| Assessment {
         undoable: false,

@@ -33,7 +33,6 @@ const fn first() -> u32 {
 
 impl Speaks {
     /// What this build speaks.
-    #[must_use]
     pub fn this_build(version: &str) -> Self {
         Self {
             version: version.to_owned(),
@@ -43,7 +42,6 @@ impl Speaks {
     }
 
     /// Somebody who introduces himself in no way.
-    #[must_use]
     pub const fn unsaid() -> Self {
         Self {
             version: String::new(),
@@ -62,7 +60,6 @@ impl Speaks {
 }
 
 /// Why an agent and a hub cannot work together, and what to do; nothing when they can.
-#[must_use]
 pub fn cannot_work_together(agent: &Speaks, hub: &Speaks) -> Option<String> {
     let (old, new) = if agent.exchange < hub.oldest {
         (agent.named("agent"), hub.named("hub"))

@@ -32,7 +32,6 @@ pub struct LearningFigures {
 
 impl LearningFigures {
     /// The day its source names, `YYYY-MM-DD`.
-    #[must_use]
     pub fn day(&self) -> Option<&str> {
         let shape = |word: &str| {
             let parts: Vec<&str> = word.split('-').collect();
@@ -56,7 +55,6 @@ pub struct Difference {
 
 impl Difference {
     /// Whether all of the interval lies on one side.
-    #[must_use]
     pub fn is_clear(self) -> bool {
         self.mean.abs() > self.margin
     }

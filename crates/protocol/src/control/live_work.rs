@@ -29,7 +29,6 @@ pub struct LiveWork {
 
 impl LiveWork {
     /// Nothing is going on there.
-    #[must_use]
     pub const fn nothing(thread: ThreadId) -> Self {
         Self {
             thread,

@@ -61,19 +61,16 @@ static CODES: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 impl Refusal {
     /// The name on the wire.
-    #[must_use]
     pub fn code(self) -> &'static str {
         &CODES[self as usize]
     }
 
     /// The one with this name; Slack knows more than we do.
-    #[must_use]
     pub fn named(code: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|one| one.code() == code)
     }
 
     /// Whether no later call with the same token can succeed.
-    #[must_use]
     pub fn is_final(self) -> bool {
         matches!(
             self,
@@ -87,7 +84,6 @@ impl Refusal {
     }
 
     /// What the page says.
-    #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
             Refusal::ChannelNotFound => "There is no such channel.",
@@ -127,7 +123,6 @@ impl Refusal {
     }
 
     /// What a person is told whose click, thumb or word did not count.
-    #[must_use]
     pub fn did_not_count(self) -> &'static str {
         match self {
             Refusal::NotAnApprover => {

@@ -38,7 +38,6 @@ impl PersonAct {
     ];
 
     /// The role whose process carries it out.
-    #[must_use]
     pub const fn role(self) -> Role {
         match self {
             Self::Archive => Role::Pm,

@@ -53,7 +53,6 @@ pub enum Voice {
 
 impl Remark {
     /// The runtime's.
-    #[must_use]
     pub fn runtime(label: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             by: Voice::Runtime,
@@ -63,7 +62,6 @@ impl Remark {
     }
 
     /// The model's.
-    #[must_use]
     pub fn model(label: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             by: Voice::Model,

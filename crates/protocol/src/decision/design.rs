@@ -29,7 +29,6 @@ pub struct Design {
 
 impl Design {
     /// Its texts under their names, in the order in which they are read.
-    #[must_use]
     pub fn texts(&self) -> [(&'static str, &str); 6] {
         [
             ("Purpose", &self.purpose),
@@ -42,7 +41,6 @@ impl Design {
     }
 
     /// Its lists under their names.
-    #[must_use]
     pub fn lists(&self) -> [(&'static str, &[String]); 2] {
         [("Assets", &self.assets), ("Used again", &self.reuse)]
     }
@@ -68,7 +66,6 @@ pub struct PictureSubject {
 
 impl PictureSubject {
     /// Where it is kept once it is accepted.
-    #[must_use]
     pub fn path(&self) -> String {
         format!("{ASSETS}/{}", self.name)
     }

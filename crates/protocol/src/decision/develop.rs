@@ -54,7 +54,6 @@ pub enum MergeMode {
 
 impl MergeMode {
     /// What a person chose on the card; nothing when they did not start it.
-    #[must_use]
     pub const fn chosen(choice: Choice) -> Option<Self> {
         match choice {
             Choice::Start => Some(MergeMode::Person),
@@ -102,7 +101,6 @@ pub struct RunView {
 
 impl RunView {
     /// How an item stands: what is certain first, then what the PM says of it.
-    #[must_use]
     pub fn report(&self, number: u32) -> ItemReport {
         let plain = |state| ItemReport {
             state,
@@ -125,7 +123,6 @@ impl RunView {
     }
 
     /// How many items stand so.
-    #[must_use]
     pub fn count(&self, state: ItemState) -> usize {
         let items = self.subject.items.iter();
         items
@@ -146,7 +143,6 @@ impl ItemState {
     ];
 
     /// What people read.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             ItemState::Waiting => "waiting",
@@ -161,7 +157,6 @@ impl ItemState {
 
 impl RunState {
     /// What people read.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             RunState::Running => "running",

@@ -153,7 +153,6 @@ pub enum HandOverKind {
 
 impl HandOver {
     /// Its kind.
-    #[must_use]
     pub const fn kind(&self) -> HandOverKind {
         match self {
             HandOver::Task(_) => HandOverKind::Task,
@@ -176,7 +175,6 @@ impl HandOver {
 
     /// Who gets it. A verdict that asks for changes goes back to the Coder, an
     /// approving one on to the Lead.
-    #[must_use]
     pub const fn to(&self) -> Option<Role> {
         match self {
             HandOver::Task(_)
@@ -249,7 +247,6 @@ pub struct Plan {
 
 impl Plan {
     /// The hash that an approval of this plan is bound to.
-    #[must_use]
     pub fn sha256(&self) -> Sha256Hex {
         Sha256Hex::of_json(self)
     }

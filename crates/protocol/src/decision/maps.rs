@@ -20,13 +20,11 @@ pub struct MapChange {
 
 impl MapChange {
     /// The map as it stands now.
-    #[must_use]
     pub fn before(&self) -> String {
         self.side('-')
     }
 
     /// The map as it stands then.
-    #[must_use]
     pub fn after(&self) -> String {
         self.side('+')
     }

@@ -48,7 +48,6 @@ pub struct NewTests {
 
 impl NewTests {
     /// Whether they fail without the change, as a test of a fixed bug must.
-    #[must_use]
     pub fn red(&self) -> bool {
         self.checks.iter().any(|check| check.exit_code != Some(0))
     }
@@ -56,7 +55,6 @@ impl NewTests {
 
 impl Receipt {
     /// The comparison with the base for people and models, one line each.
-    #[must_use]
     pub fn base_lines(&self) -> Vec<String> {
         let Some(base) = &self.base else {
             let why = self.not_compared.iter();
@@ -100,7 +98,6 @@ impl Receipt {
     }
 
     /// Whether at least one check ran and all of them passed.
-    #[must_use]
     pub fn green(&self) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(|check| check.exit_code == Some(0))
     }
@@ -124,7 +121,6 @@ pub struct CheckRun {
 
 impl CheckRun {
     /// How it ended, with its counts, in a few words.
-    #[must_use]
     pub fn said(&self) -> String {
         let end = match self.exit_code {
             Some(0) => "passed".to_owned(),

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{DecisionKind, act::PersonAct};
+use crate::text::words::words_read_back;
 
 /// Something that not everybody may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +38,6 @@ pub enum Standing {
 
 impl Standing {
     /// What it may do, in words.
-    #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Guest => "may ask",
@@ -48,7 +48,6 @@ impl Standing {
     }
 
     /// Whether it holds a right.
-    #[must_use]
     pub fn may(self, right: Right) -> bool {
         let highest = match self {
             Self::Guest => Right::Ask,
@@ -60,7 +59,7 @@ impl Standing {
     }
 }
 
-crate::words! { Standing, "standing of a person", "guest, approver, maintainer or admin" {
+words_read_back! { Standing, "standing of a person", "guest, approver, maintainer or admin" {
     Guest = "guest",
     Approver = "approver",
     Maintainer = "maintainer",
@@ -69,7 +68,6 @@ crate::words! { Standing, "standing of a person", "guest, approver, maintainer o
 
 impl DecisionKind {
     /// What somebody needs to decide about such a card.
-    #[must_use]
     pub const fn right(self) -> Right {
         match self {
             Self::Merge | Self::Develop => Right::Merge,
@@ -86,7 +84,6 @@ impl DecisionKind {
 
 impl PersonAct {
     /// What somebody needs to do this to a thread.
-    #[must_use]
     pub const fn right(self) -> Right {
         match self {
             Self::Merge | Self::Hold | Self::TryAgain => Right::Merge,

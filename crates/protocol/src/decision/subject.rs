@@ -36,7 +36,6 @@ pub enum Subject {
 
 impl Subject {
     /// What is being decided.
-    #[must_use]
     pub const fn kind(&self) -> DecisionKind {
         match self {
             Subject::Plan(_) => DecisionKind::Plan,
@@ -52,13 +51,11 @@ impl Subject {
     }
 
     /// Whether it is about money.
-    #[must_use]
     pub const fn is_cap(&self) -> bool {
         matches!(self, Subject::Cap(_))
     }
 
     /// What a decision is bound to.
-    #[must_use]
     pub fn sha256(&self) -> Sha256Hex {
         match self {
             Subject::Plan(plan) => Sha256Hex::of_json(plan),
@@ -134,7 +131,6 @@ impl Call {
     }
 
     /// What an approval of it carries.
-    #[must_use]
     pub fn sha256(&self) -> Sha256Hex {
         Sha256Hex::of_json(self)
     }
@@ -214,19 +210,16 @@ pub enum Fate {
 
 impl Proposal {
     /// The hash of exactly what would be written.
-    #[must_use]
     pub fn sha256(&self) -> Sha256Hex {
         Sha256Hex::of_json(self)
     }
 
     /// Its path in the repository.
-    #[must_use]
     pub fn path(&self) -> String {
         format!(".codebutler/{}", self.file)
     }
 
     /// One line that names it.
-    #[must_use]
     pub fn title(&self) -> String {
         match &self.change {
             Change::Learning { title, .. } => format!("{title} ({})", self.file),

@@ -51,50 +51,42 @@ const ISSUE: &str = "issue";
 
 impl EventId {
     /// Under which a person's decision enters a log.
-    #[must_use]
     pub fn decision(request: &RequestId) -> Self {
         Self(format!("{DECISION}:{request}"))
     }
 
     /// Under which the outcome of a decision enters a log.
-    #[must_use]
     pub fn carried(request: &RequestId) -> Self {
         Self(format!("{CARRIED}:{request}"))
     }
 
     /// Under which the result of an approved call enters a log.
-    #[must_use]
     pub fn ran(request: &RequestId) -> Self {
         Self(format!("{RAN}:{request}"))
     }
 
     /// Under which a role is told what it has missed.
-    #[must_use]
     pub fn context(until: Option<&MessageTs>, people: bool) -> Self {
         let kind = if people { PEOPLE } else { CONTEXT };
         Self(format!("{kind}:{}", until.map_or("all", MessageTs::as_str)))
     }
 
     /// Under which a role is told about the repository, once in its log.
-    #[must_use]
     pub fn overview() -> Self {
         Self(OVERVIEW.to_owned())
     }
 
     /// Under which the change at a commit enters the log of whoever reviews it.
-    #[must_use]
     pub fn change(head: &CommitSha) -> Self {
         Self(format!("{CHANGE}:{head}"))
     }
 
     /// Under which a role is told of files that people attached up to a message.
-    #[must_use]
     pub fn attached(ts: &MessageTs) -> Self {
         Self(format!("{ATTACHED}:{ts}"))
     }
 
     /// Under which a change of a message enters a log; `change` is the hub's event.
-    #[must_use]
     pub fn edited(ts: &MessageTs, change: &EventId, deleted: bool) -> Self {
         let kind = if deleted { DELETED } else { EDITED };
         Self(format!("{kind}:{ts}:{change}"))
@@ -102,19 +94,16 @@ impl EventId {
 
     /// Under which the PM is told which item of the roadmap the thread builds; `by` is
     /// the run or the message that asked for it.
-    #[must_use]
     pub fn item(number: u32, by: &str) -> Self {
         Self(format!("{ITEM}:{number}:{by}"))
     }
 
     /// Under which the PM is told the text of an issue; `by` is the message that named it.
-    #[must_use]
     pub fn issue(number: u64, by: &str) -> Self {
         Self(format!("{ISSUE}:{number}:{by}"))
     }
 
     /// What it is about; nothing when the hub delivered it.
-    #[must_use]
     pub fn kind(&self) -> Option<EventKind> {
         let (kind, about) = self.0.split_once(':').unwrap_or((&self.0, ""));
         // What stands before the next colon; behind it is who asked for it.
@@ -146,7 +135,6 @@ impl EventId {
 
     /// Its place in the hub's log, which every event of a message, a press or a
     /// stop ends with.
-    #[must_use]
     pub fn seq(&self) -> Option<u64> {
         self.0.rsplit(['S', '-']).next()?.parse().ok()
     }

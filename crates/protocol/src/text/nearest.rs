@@ -2,7 +2,6 @@
 
 /// At most `count` of `known` that `wanted` may have meant, the closest first. Case,
 /// dashes, dots and accents do not count.
-#[must_use]
 pub fn nearest<'a>(
     wanted: &str,
     known: impl IntoIterator<Item = &'a str>,

@@ -10,7 +10,6 @@ const NAMELESS: &str = "the user";
 const ID_CHARS: usize = 9;
 
 /// The name of a person for what a model reads.
-#[must_use]
 pub fn person_name(name: &str) -> &str {
     let name = name.trim();
     let nobody = name.is_empty() || name.eq_ignore_ascii_case("you") || is_id(name);
@@ -18,7 +17,6 @@ pub fn person_name(name: &str) -> &str {
 }
 
 /// The same where a sentence begins with it.
-#[must_use]
 pub fn person_first(name: &str) -> &str {
     match person_name(name) {
         NAMELESS => "The user",

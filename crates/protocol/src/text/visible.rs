@@ -7,7 +7,6 @@
 use std::{borrow::Cow, fmt::Write};
 
 /// The text in lines. Line feeds (also with a carriage return before them) and tabs stay.
-#[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |c, next| match c {
         '\n' | '\t' => true,
@@ -17,14 +16,12 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// The text in one line: line feeds and tabs are written out too.
-#[must_use]
 pub fn visible_line(text: &str) -> Cow<'_, str> {
     escaped(text, |c, _| !is_invisible(c))
 }
 
 /// JSON on a terminal: what cannot be seen becomes an escape of JSON's own, which
 /// means the same to whoever parses it.
-#[must_use]
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     if !json.contains(|c| is_invisible(c) && c != '\n') {
         return Cow::Borrowed(json);

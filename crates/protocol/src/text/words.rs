@@ -1,13 +1,11 @@
 //! The words that stand for the values of an enum, each written once.
 
-/// Gives an enum its words: `as_str`; with a name and a list for people also `ALL`,
-/// `Display` and `FromStr`.
+/// Gives an enum its words: `as_str`.
 #[macro_export]
 macro_rules! words {
     ($kind:ident { $($value:ident = $word:literal,)+ }) => {
         impl $kind {
             /// The word in files, on the wire and on the page.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$value => $word,)+
@@ -15,8 +13,12 @@ macro_rules! words {
             }
         }
     };
+}
+
+/// The same, with `ALL`, `Display` and `FromStr`; a wrong word is told what was expected.
+macro_rules! words_read_back {
     ($kind:ident, $what:literal, $expected:literal { $($value:ident = $word:literal,)+ }) => {
-        $crate::words! { $kind { $($value = $word,)+ } }
+        crate::words! { $kind { $($value = $word,)+ } }
 
         impl $kind {
             /// All of them, in their order.
@@ -30,13 +32,15 @@ macro_rules! words {
         }
 
         impl std::str::FromStr for $kind {
-            type Err = $crate::IdError;
+            type Err = crate::IdError;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let mut all = Self::ALL.into_iter();
                 let found = all.find(|one| one.as_str() == text);
-                found.ok_or_else(|| $crate::IdError::new($what, text, $expected))
+                found.ok_or_else(|| crate::IdError::new($what, text, $expected))
             }
         }
     };
 }
+
+pub(crate) use words_read_back;

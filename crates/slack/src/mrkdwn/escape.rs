@@ -1,7 +1,6 @@
 //! The three characters that Slack wants escaped, and no more.
 
 /// Escapes `&`, `<` and `>`, so that no text can become a mention or a link.
-#[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     for character in text.chars() {
@@ -16,7 +15,6 @@ pub fn escape(text: &str) -> String {
 }
 
 /// Takes the escapes back. `<…>` tokens must have been read before.
-#[must_use]
 pub fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

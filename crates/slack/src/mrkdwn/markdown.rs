@@ -10,7 +10,6 @@ use super::{LONG_CODE, escape, table::Table};
 /// Converts Markdown. Headings become bold lines, links `<url|label>`, tables aligned
 /// code or lists, raw HTML plain text. Code that is long enough to become a file keeps
 /// the name of its language, which the file is called by.
-#[must_use]
 pub fn from_markdown(text: &str) -> String {
     let mut writer = Writer {
         addresses: addresses(text),

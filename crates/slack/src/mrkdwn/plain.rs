@@ -5,7 +5,6 @@ use super::unescape;
 /// The text without Slack's tokens and escapes: links as their label (and
 /// address, where it differs), mentions as `@name` or `@id`. For models and
 /// for looking things up; never to be posted again unescaped.
-#[must_use]
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -11,7 +11,6 @@ const FENCE_ROOM: usize = 2 * (FENCE.len() + 1);
 
 /// Cuts `text` into parts of at most `limit` bytes, at line ends where there
 /// are any, never inside a character, with fences balanced in every part.
-#[must_use]
 pub fn split(text: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(FENCE_ROOM + 8);
     if text.len() <= limit {

@@ -48,45 +48,8 @@ const MARKUP: &[&str] = &[
     "\naction input:",
 ];
 
-/// How a sentence begins that announces the writer's own next step.
-const OPENINGS: &[&str] = &[
-    "i will now ",
-    "i'll now ",
-    "i am going to ",
-    "i'm going to ",
-    "i am now going to ",
-    "now i will ",
-    "now i'll ",
-    "now, i will ",
-    "now, i'll ",
-    "next, i will ",
-    "next, i'll ",
-    "first, i will ",
-    "first, i'll ",
-    "i will start by ",
-    "i'll start by ",
-    "i'll begin by ",
-    "i will go ahead and ",
-    "i'll go ahead and ",
-    "i will proceed to ",
-    "i'll proceed to ",
-    "i'll get started",
-    "i'll get right on ",
-    "i'll take a look",
-    "let me start by ",
-    "let me begin by ",
-    "let me first ",
-    "let me now ",
-    "let me check ",
-    "let me look ",
-    "let me take a look",
-    "let me read ",
-    "let me run ",
-    "let me fix ",
-    "let me implement ",
-    "let me update ",
-    "let me search ",
-];
+/// How a sentence begins that announces the writer's own next step; `␣` is a blank.
+const OPENINGS: &str = include_str!("openings.txt");
 
 /// What an announced step is not: waiting for the reader is a proper ending.
 const WAITING: &[&str] = &[
@@ -139,13 +102,8 @@ fn is_bare_call(text: &str) -> bool {
     let Ok(serde_json::Value::Object(object)) = serde_json::from_str(text.trim()) else {
         return false;
     };
-    let named = ["name", "tool", "function"]
-        .iter()
-        .any(|key| object.contains_key(*key));
-    let given = ["arguments", "parameters", "input"]
-        .iter()
-        .any(|key| object.contains_key(*key));
-    named && given
+    let any = |keys: [&str; 3]| keys.iter().any(|key| object.contains_key(*key));
+    any(["name", "tool", "function"]) && any(["arguments", "parameters", "input"])
 }
 
 /// The last sentence announces a step, and no question is left to the reader.
@@ -157,14 +115,10 @@ fn is_promise(prose: &str) -> bool {
         return false;
     }
     let breaks = [". ", "! ", ": ", "\n"];
-    let start = breaks
-        .iter()
-        .filter_map(|mark| Some(prose.rfind(mark)? + mark.len()))
-        .max()
-        .unwrap_or(0);
-    let last = prose[start..].trim_start_matches(['-', '*', '_', '>', ' ']);
-    let rest = OPENINGS
-        .iter()
-        .find_map(|opening| last.strip_prefix(opening));
+    let ends = |mark: &&str| Some(prose.rfind(*mark)? + mark.len());
+    let start = breaks.iter().filter_map(ends).max();
+    let last = prose[start.unwrap_or(0)..].trim_start_matches(['-', '*', '_', '>', ' ']);
+    let mut openings = OPENINGS.lines().map(|opening| opening.replace('␣', " "));
+    let rest = openings.find_map(|opening| last.strip_prefix(&opening));
     rest.is_some_and(|rest| !WAITING.iter().any(|word| rest.starts_with(word)))
 }

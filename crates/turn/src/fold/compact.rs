@@ -10,7 +10,7 @@ use crate::{
     Effect, FailureKind, Machine, ModelCall, ModelFailure, Settle,
     asking::money::Purpose,
     fold::{BYTES_PER_TOKEN, label, pins::clip},
-    machine::{Doing, Out},
+    machine::Doing,
     next_step::Step,
     words,
 };
@@ -24,7 +24,7 @@ const SUMMARY_BYTES: usize = 16_000;
 
 impl Machine {
     /// Once per turn: a request that is still too long then has to be tried.
-    pub(crate) fn compact(&mut self, out: &mut Out) -> Step {
+    pub(crate) fn compact(&mut self) -> Step {
         let limit =
             self.setup.models.window_tokens * u64::from(self.setup.limits.compact_percent) / 100;
         if self.state.round.since.summaries > 0 || self.state.talk.tokens() <= limit {
@@ -32,7 +32,7 @@ impl Machine {
         }
         match self.covered() {
             Some(upto) => {
-                self.reserve(Purpose::Summary { upto }, out);
+                self.reserve(Purpose::Summary { upto });
                 Step::Wait
             }
             None => Step::Pass,
@@ -40,12 +40,12 @@ impl Machine {
     }
 
     /// The provider says the request is too long, whatever we counted.
-    pub(crate) fn too_long(&mut self, out: &mut Out) {
+    pub(crate) fn too_long(&mut self) {
         match self.covered() {
             Some(upto) if self.state.round.since.summaries == 0 => {
-                self.reserve(Purpose::Summary { upto }, out);
+                self.reserve(Purpose::Summary { upto });
             }
-            _ => self.fail(words::CONTEXT_TOO_LONG, out),
+            _ => self.fail(words::CONTEXT_TOO_LONG),
         }
     }
 
@@ -74,7 +74,7 @@ impl Machine {
     }
 
     /// Asks the model for the summary, without tools.
-    pub(crate) fn summarise(&mut self, upto: u64, call: ModelCall, out: &mut Out) {
+    pub(crate) fn summarise(&mut self, upto: u64, call: ModelCall) {
         self.doing = Doing::Summarising(call.reserve.clone(), upto);
         let text = self.transcript(upto);
         let prompt = ModelMessage::System {
@@ -85,37 +85,36 @@ impl Machine {
             images: Vec::new(),
         };
         let messages = vec![Arc::new(prompt), Arc::new(transcript)];
-        out.push(Effect::Summarise { call, messages });
+        self.out.push(Effect::Summarise { call, messages });
     }
 
     pub(crate) fn on_summarised(
         &mut self,
         reserve: &ReserveId,
         result: Result<ModelReply, ModelFailure>,
-        out: &mut Out,
     ) {
         let bill = match &result {
             Ok(reply) => Settle::reply(reserve, reply),
             Err(failure) => Settle::failure(reserve, failure),
         };
-        let told = self.book(bill, out).map(Effect::Settle);
+        let told = self.book(bill).map(Effect::Settle);
         let upto = match &self.doing {
             Doing::Summarising(id, upto) if id == reserve => *upto,
-            _ => return out.extend(told),
+            _ => return self.out.extend(told),
         };
         self.doing = Doing::Nothing;
         if matches!(&result, Err(failure) if failure.kind == FailureKind::Cancelled) {
-            return out.extend(told);
+            return self.out.extend(told);
         }
         let written = result.ok().and_then(|reply| reply.text);
         let text = self.summary_text(upto, written.as_deref());
-        self.append(Record::Summary { upto, text }, out);
-        out.extend(told);
-        out.push(Effect::Chose {
+        self.append(Record::Summary { upto, text });
+        self.out.extend(told);
+        self.out.push(Effect::Chose {
             what: format!("the conversation up to line {upto} was summarised"),
             why: "the next request would have filled most of the model's window".to_owned(),
         });
-        self.advance(out);
+        self.advance();
     }
 
     /// What code kept, then what the model wrote; without the latter, the ends

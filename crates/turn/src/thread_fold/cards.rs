@@ -48,13 +48,11 @@ pub struct Asked {
 
 impl Asked {
     /// What is being decided.
-    #[must_use]
     pub fn kind(&self) -> DecisionKind {
         self.subject.kind()
     }
 
     /// Whether it is about a merge of nothing but knowledge.
-    #[must_use]
     pub fn is_knowledge(&self) -> bool {
         matches!(&self.subject, Subject::Merge(merge) if merge.knowledge)
     }
@@ -188,7 +186,6 @@ impl Cards {
     }
 
     /// What was decided about a card, as far as this log knows.
-    #[must_use]
     pub fn choice(&self, request: &RequestId) -> Option<Choice> {
         let mut choices = self.choices.iter().rev();
         let found = choices.find(|(_, card, _)| card == request);
@@ -196,7 +193,6 @@ impl Cards {
     }
 
     /// The plan that was proposed before this card.
-    #[must_use]
     pub fn plan_before(&self, request: &RequestId) -> Option<&Plan> {
         let mut earlier = self.plans.iter().rev().filter(|plan| *plan != request);
         earlier.find_map(|plan| match &self.asked.get(plan)?.subject {
@@ -212,7 +208,6 @@ impl Cards {
     }
 
     /// What people accepted to be remembered.
-    #[must_use]
     pub fn accepted(&self) -> Vec<Proposal> {
         let mut accepted: Vec<_> = self
             .asked
@@ -231,7 +226,6 @@ impl Cards {
     }
 
     /// What was accepted and is neither merged nor on a card of its own.
-    #[must_use]
     pub fn uncarried(&self) -> Vec<Proposal> {
         let mut accepted = self.accepted();
         accepted.retain(|proposal| !self.carried.contains_key(&proposal.sha256()));
@@ -239,7 +233,6 @@ impl Cards {
     }
 
     /// The accepted learnings that a card carries.
-    #[must_use]
     pub fn carried_by(&self, request: &RequestId) -> Vec<Proposal> {
         let mut accepted = self.accepted();
         accepted.retain(|proposal| self.carried.get(&proposal.sha256()) == Some(request));
@@ -255,7 +248,6 @@ impl Cards {
     }
 
     /// The merge card that waits for a person.
-    #[must_use]
     pub fn open_merge(&self) -> Option<RequestId> {
         let waits = |asked: &Asked| asked.kind() == DecisionKind::Merge && asked.used.is_none();
         let mut open = self.asked.iter().filter(|(_, asked)| waits(asked));
@@ -263,7 +255,6 @@ impl Cards {
     }
 
     /// Whether a person has merged or closed this thread.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.asked.values().any(|asked| {
             asked.kind() == DecisionKind::Merge

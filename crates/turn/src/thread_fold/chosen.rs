@@ -35,7 +35,6 @@ const WORDS: usize = 80;
 
 impl Choices {
     /// All of them.
-    #[must_use]
     pub fn all(&self) -> &[Chosen] {
         &self.all
     }

@@ -73,7 +73,6 @@ impl Progress {
     }
 
     /// Whether people see something else than what is so.
-    #[must_use]
     pub fn is_due(&self) -> bool {
         let shown = self.shown.as_ref().map_or(0, |(_, moves)| *moves);
         !self.steps.is_empty() && shown < self.moves

@@ -72,20 +72,17 @@ impl Pulls {
     }
 
     /// What was not told yet.
-    #[must_use]
     pub fn untold(&self) -> &[PullEvent] {
         self.news.get(self.told..).unwrap_or_default()
     }
 
     /// Whether it was merged or closed, by whomever.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         let seen = self.seen.as_ref();
         seen.is_some_and(|seen| seen.state != PullStatus::Open)
     }
 
     /// The so-manieth attempt at a green head this is, from 1.
-    #[must_use]
     pub fn attempt(&self, head: &CommitSha) -> usize {
         let at = self.red_heads.iter().position(|red| red == head);
         at.map_or(1, |at| at + 1)

@@ -58,13 +58,11 @@ impl Questions {
     }
 
     /// Whether an answer is still to come.
-    #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.open.is_empty()
     }
 
     /// What the model has not heard, in the order of arrival.
-    #[must_use]
     pub fn untold(&self) -> &[(EventId, HandOver)] {
         &self.untold
     }

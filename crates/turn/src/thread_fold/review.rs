@@ -114,7 +114,6 @@ impl Review {
     }
 
     /// Whether the risks that are known were said in this round.
-    #[must_use]
     pub fn risks_hold(&self, round: u32) -> bool {
         self.risks_round == round
     }
@@ -233,19 +232,16 @@ impl Reading {
     }
 
     /// The head of the round before this one, when that change was given.
-    #[must_use]
     pub fn given_before(&self, head: &CommitSha) -> Option<&CommitSha> {
         self.given.iter().rev().find(|given| *given != head)
     }
 
     /// At which head a file was opened last.
-    #[must_use]
     pub fn opened_at(&self, path: &str) -> Option<&CommitSha> {
         self.opened.get(path)
     }
 
     /// Heads of earlier rounds at which something was opened.
-    #[must_use]
     pub fn earlier(&self) -> Vec<CommitSha> {
         let mut heads: Vec<CommitSha> = self.opened.values().cloned().collect();
         heads.retain(|head| self.head.as_ref() != Some(head));

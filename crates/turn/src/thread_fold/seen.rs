@@ -66,14 +66,12 @@ impl Seen {
     }
 
     /// Whether this message came later than what it knows, and it has not seen it.
-    #[must_use]
     pub fn missed(&self, ts: &MessageTs) -> bool {
         let from = self.until.as_ref().or_else(|| self.messages.first());
         from.is_none_or(|from| ts > from) && !self.messages.contains(ts)
     }
 
     /// Whether this hand-over was taken in before.
-    #[must_use]
     pub fn has_received(&self, event: &EventId) -> bool {
         self.received.contains(event)
     }

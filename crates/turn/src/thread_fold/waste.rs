@@ -42,7 +42,6 @@ impl SpentOn {
     ];
 
     /// As people read it.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Work => "work",
@@ -101,7 +100,6 @@ struct Called {
 
 impl Waste {
     /// What went where.
-    #[must_use]
     pub fn spent(&self) -> &BTreeMap<SpentOn, Spent> {
         &self.spent
     }

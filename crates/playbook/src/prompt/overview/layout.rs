@@ -1,7 +1,10 @@
 //! What a listing of all files says about a repository: what lies at the top,
 //! which languages it is written in, where its manifests are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 /// So many entries of the top level are named.
 const TOP: usize = 40;
@@ -12,82 +15,21 @@ const MANIFESTS_NAMED: usize = 8;
 /// So many languages are named.
 const LANGUAGES_NAMED: usize = 5;
 
-/// Files that say what a folder is built with.
-const MANIFESTS: &[&str] = &[
-    "BUILD.bazel",
-    "CMakeLists.txt",
-    "Cargo.toml",
-    "Gemfile",
-    "Justfile",
-    "Makefile",
-    "Package.swift",
-    "Pipfile",
-    "build.gradle",
-    "build.gradle.kts",
-    "build.sbt",
-    "composer.json",
-    "deno.json",
-    "go.mod",
-    "go.work",
-    "justfile",
-    "meson.build",
-    "mix.exs",
-    "noxfile.py",
-    "package.json",
-    "pnpm-workspace.yaml",
-    "pom.xml",
-    "pyproject.toml",
-    "requirements.txt",
-    "setup.cfg",
-    "setup.py",
-    "tox.ini",
-];
+/// Files that say what a folder is built with, then languages and how their files end.
+const KNOWN: &str = include_str!("layout.txt");
 
-/// Endings of files and what they are written in.
-const LANGUAGES: &[(&str, &str)] = &[
-    ("bash", "Shell"),
-    ("c", "C"),
-    ("cc", "C++"),
-    ("clj", "Clojure"),
-    ("cpp", "C++"),
-    ("cs", "C#"),
-    ("cxx", "C++"),
-    ("dart", "Dart"),
-    ("erl", "Erlang"),
-    ("ex", "Elixir"),
-    ("exs", "Elixir"),
-    ("go", "Go"),
-    ("h", "C"),
-    ("hpp", "C++"),
-    ("hs", "Haskell"),
-    ("java", "Java"),
-    ("jl", "Julia"),
-    ("js", "JavaScript"),
-    ("jsx", "JavaScript"),
-    ("kt", "Kotlin"),
-    ("kts", "Kotlin"),
-    ("lua", "Lua"),
-    ("mjs", "JavaScript"),
-    ("cjs", "JavaScript"),
-    ("ml", "OCaml"),
-    ("php", "PHP"),
-    ("pl", "Perl"),
-    ("py", "Python"),
-    ("pyi", "Python"),
-    ("r", "R"),
-    ("rb", "Ruby"),
-    ("rs", "Rust"),
-    ("scala", "Scala"),
-    ("sh", "Shell"),
-    ("sql", "SQL"),
-    ("svelte", "Svelte"),
-    ("swift", "Swift"),
-    ("tf", "Terraform"),
-    ("ts", "TypeScript"),
-    ("tsx", "TypeScript"),
-    ("vue", "Vue"),
-    ("zig", "Zig"),
-];
+/// The manifests, and languages by the endings of their files.
+static LISTS: LazyLock<(Vec<&str>, BTreeMap<&str, &str>)> = LazyLock::new(|| {
+    let mut lines = KNOWN
+        .lines()
+        .map(|line| line.split_once(' ').unwrap_or((line, "")));
+    let manifests = lines.next().map_or("", |(_, names)| names);
+    let languages = lines.flat_map(|(language, endings)| {
+        let endings = endings.split_whitespace();
+        endings.map(move |ending| (ending, language))
+    });
+    (manifests.split_whitespace().collect(), languages.collect())
+});
 
 /// What lies where in one commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -129,12 +71,12 @@ impl Layout {
             top.insert(first.to_owned());
         }
         let name = path.rsplit('/').next().unwrap_or(path);
-        if MANIFESTS.contains(&name) && path.len() <= 2 * NAME_BYTES {
+        let (manifests, languages) = &*LISTS;
+        if manifests.contains(&name) && path.len() <= 2 * NAME_BYTES {
             self.manifests.push(path.to_owned());
         }
         let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-        let known = LANGUAGES.iter().find(|(one, _)| Some(*one) == ending);
-        if let Some((_, language)) = known {
+        if let Some(language) = ending.and_then(|ending| languages.get(ending)) {
             *self.languages.entry(language).or_default() += 1;
         }
     }

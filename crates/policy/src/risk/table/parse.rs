@@ -137,13 +137,6 @@ impl Position {
             reason,
         }
     }
-
-    fn online(&self, action: Action, when: Vec<Term>, reason: &'static str) -> Line {
-        Line {
-            online: true,
-            ..self.line(action, when, reason)
-        }
-    }
 }
 
 /// The lines that one line of a file stands for.
@@ -162,11 +155,26 @@ fn read(
         Some(word) => (word, true),
         None => (key, false),
     };
+    let mut usual = Vec::new();
+    for line in USUAL
+        .lines()
+        .filter_map(|line| line.strip_prefix(word)?.strip_prefix(' '))
+    {
+        let verbs = rest.split_whitespace().collect::<Vec<_>>().join("|");
+        let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
+        // The table lives as long as the process.
+        usual.extend(read(
+            table,
+            at,
+            key,
+            rest.replace("{verbs}", &verbs).leak(),
+        )?);
+    }
+    if !usual.is_empty() {
+        return Ok(usual);
+    }
     let action = match word {
         "takes" | "skips" | "script" | "prints" | "+" | "!" => return Ok(Vec::new()),
-        "builds" | "changes" | "publishes" | "only" | "does" => {
-            return usual(table, at, word, &words(table, rest.split_whitespace())?);
-        }
         "looks" => Action::Looks,
         "local" => Action::Finds(Tier::WriteLocal),
         "seen" => Action::Finds(Tier::WriteVisible),
@@ -193,50 +201,18 @@ fn read(
     Ok(vec![Line { online, ..line }])
 }
 
-/// What package managers and programs with verbs have in common.
-fn usual(table: &Table, at: &Position, key: &str, verbs: &Words) -> Result<Vec<Line>, String> {
-    let asks = Action::Finds(Tier::Destructive);
-    let local = |reason| at.line(Action::Finds(Tier::WriteLocal), Vec::new(), reason);
-    let first = |not| {
-        vec![Term {
-            not,
-            test: Test::Operand(0, verbs.clone()),
-        }]
-    };
-    let mut asking = first(false);
-    Ok(match key {
-        "builds" => {
-            let when = terms(table, "any:--help|--version|-h few:2")?;
-            vec![
-                at.line(Action::Looks, when, ""),
-                local("it builds or tests"),
-            ]
-        }
-        "changes" => {
-            asking.extend(terms(table, "!any:@dry")?);
-            vec![at.online(asks, asking, "`{0} {1}` changes what is installed")]
-        }
-        "publishes" => {
-            asking.extend(terms(table, "!any:@dry")?);
-            vec![at.online(asks, asking, "`{0} {1}` publishes or changes credentials")]
-        }
-        "does" => {
-            asking.extend(terms(table, "!any:--help|--version|--dry-run|--local")?);
-            vec![
-                local("it runs a program"),
-                at.online(asks, asking, "`{0} {1}` publishes or installs"),
-            ]
-        }
-        _ => {
-            let mut when = first(true);
-            when.extend(terms(table, "!any:--help|--version|--dry-run|--local")?);
-            vec![
-                local("it runs a program"),
-                at.online(asks, when, "`{0} {1}` changes more than files here"),
-            ]
-        }
-    })
-}
+/// What package managers and programs with verbs have in common, each a word and a line of
+/// the table that it stands for; `{verbs}` are the words behind it.
+const USUAL: &str = "\
+builds looks any:--help|--version|-h few:2
+builds local: it builds or tests
+changes asks-online {verbs} !any:@dry: `{0} {1}` changes what is installed
+publishes asks-online {verbs} !any:@dry: `{0} {1}` publishes or changes credentials
+does local: it runs a program
+does asks-online {verbs} !any:--help|--version|--dry-run|--local: `{0} {1}` publishes or installs
+only local: it runs a program
+only asks-online !{verbs} !any:--help|--version|--dry-run|--local: `{0} {1}` changes more than files here
+";
 
 fn which(text: &'static str) -> Result<Which, String> {
     let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
