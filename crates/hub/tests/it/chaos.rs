@@ -41,6 +41,7 @@ fn faults(in_gate: usize) -> usize {
 }
 
 /// One fault after the other.
+#[expect(clippy::print_stdout, reason = "a failure is played again by its seed")]
 async fn rage(pair: &mut Pair, hearers: &mut [Hearer], chance: &mut Chance, faults: usize) {
     for number in 0..faults {
         sleep(Duration::from_millis(300 + chance.below(1_200) as u64)).await;
@@ -88,6 +89,7 @@ async fn rage(pair: &mut Pair, hearers: &mut [Hearer], chance: &mut Chance, faul
 }
 
 /// Tells what is wrong, and what hubs said about it.
+#[expect(clippy::print_stdout, reason = "a failure is played again by its seed")]
 fn verdict(pair: &Pair, wrong: &[String], history: &History) {
     let count = |outcome| {
         let all = history.operations.iter();
@@ -170,7 +172,7 @@ async fn two_hubs_under_faults_lose_double_and_reorder_nothing() {
     }
 
     let mut history = History {
-        operations: clients.notes.0.lock().unwrap().clone(),
+        operations: clients.notes.all(),
         leases: pair.leases().await,
         ..History::default()
     };
@@ -321,7 +323,7 @@ async fn two_hubs_before_slack_post_once_hear_everything_and_have_one_owner() {
     .await;
 
     let mut history = History {
-        operations: clients.notes.0.lock().unwrap().clone(),
+        operations: clients.notes.all(),
         leases: pair.leases().await,
         acts: pair.acts(),
         strays: pair.strays().await,

@@ -27,6 +27,10 @@ use crate::{
 pub(super) struct Notes(pub Arc<Mutex<Vec<Operation>>>);
 
 impl Notes {
+    pub(super) fn all(&self) -> Vec<Operation> {
+        self.0.lock().unwrap().clone()
+    }
+
     async fn of(&self, deed: Deed, doing: impl Future<Output = Outcome>) -> Outcome {
         let begun = now();
         let outcome = doing.await;
