@@ -51,6 +51,8 @@ pub(crate) struct Call {
     pub(crate) epoch: Option<Epoch>,
     pub(crate) args: Args,
     pub(crate) headers: HeaderMap,
+    /// Whether the hub itself asks, as the owner of its store.
+    pub(crate) as_owner: bool,
 }
 
 /// `/api/<method>`, by GET or POST, with a form, JSON or multipart body.
@@ -150,6 +152,7 @@ async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value
         epoch: epoch_of(&headers),
         args,
         headers: headers.clone(),
+        as_owner: false,
     };
     match identity {
         None | Some(Identity::Person(_)) => refuse(Refusal::InvalidAuth),

@@ -103,6 +103,7 @@ mod terminal;
 mod terminal_and_hub;
 mod traces;
 mod tracking;
+mod two_hubs;
 mod undo_by_click;
 mod validate;
 mod voice;

@@ -116,6 +116,7 @@ async fn tell(app: &Arc<App>, one: Waiting) {
         epoch: None,
         args: Args::of(&args.to_string()),
         headers: HeaderMap::new(),
+        as_owner: true,
     };
     if let Err(error) = by_method("chat.postMessage", call).await {
         debug!(%error, %role, "nobody could be told that a role is not running");

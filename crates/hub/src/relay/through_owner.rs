@@ -186,6 +186,7 @@ async fn carry_out(app: &Arc<App>, relay: Arc<Relay>, words: &str) -> Result<Val
                 epoch,
                 args: Args::of(&args.to_string()),
                 headers: HeaderMap::from_iter(host),
+                as_owner: false,
             };
             api::call(relay, &method, call).await
         }

@@ -28,10 +28,11 @@ use crate::{
 pub(super) async fn post_message(call: Call) -> Result<Value, Trouble> {
     let post = post_or_card_of(&call).await?;
     let (agent, epoch, rules) = (call.agent.clone(), call.epoch, call.app.rules.clone());
-    call.app
-        .store
-        .write(move |tx| outbox::post(tx, &agent, epoch, &post, &rules))
-        .await
+    let work = move |tx: &mut Tx<'_>| outbox::post(tx, &agent, epoch, &post, &rules);
+    match call.as_owner {
+        true => call.app.as_owner().write(work).await,
+        false => call.app.store.write(work).await,
+    }
 }
 
 /// A post, or a card: drawn here, from what would happen and from nothing that

@@ -1,40 +1,32 @@
 //! Two hubs on one PostgreSQL while hubs, subscribers and the database are killed, hubs
-//! are stopped past their lease or cut off from the database, and clocks are wrong. What
-//! clients did and saw is written down and judged afterwards (`history.rs`).
+//! are stopped past their lease or cut off from the database, answers are lost, and clocks
+//! are wrong. What clients did and saw is written down and judged afterwards (`history.rs`).
 //!
 //! The faults follow from a seed, which is printed; `CODEBUTLER_SEED` gives it again.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs::OpenOptions,
-    io::Write,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+mod clients;
+mod hearer;
 
-use butler_hub::RepoTokens;
-use butler_protocol::{
-    DecisionKind, Reservation, ReserveAnswer, ReserveId, Role, Secret, StampKind, ThreadId, Usd,
-};
-use butler_slack::{Control, SharedEpoch, Socket, Web};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use butler_protocol::{Role, StampKind, ThreadId};
 use butler_testkit::SlackStandIn;
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
+use self::{
+    clients::{Clients, Notes},
+    hearer::{Hearer, lines, subscriber, until_quiet},
+};
 use crate::{
-    history::{Deed, Heard, History, Operation, Outcome, Subscriber, judge},
+    history::{Deed, History, Operation, Outcome, judge},
     kill_storm::Chance,
-    kills::post,
     pair::{Pair, now},
     slack_world::{CHANNEL, REPO},
-    world::{PATIENCE, client, subject, text_of, try_card},
+    world::client,
 };
 
-const CHILD: &str = "CODEBUTLER_TEST_HEARER";
 const THREADS: usize = 3;
 /// Of the thread in which money is set aside.
 const CAP_CENTS: i64 = 100;
@@ -48,272 +40,8 @@ fn faults(in_gate: usize) -> usize {
     }
 }
 
-/// Not a test by itself: the main function of a subscriber, which has each event in a
-/// file before it acknowledges it.
-#[tokio::test]
-async fn hear_as_child() {
-    let Ok(place) = std::env::var(CHILD) else {
-        return;
-    };
-    let [base, token, file]: [&str; 3] =
-        place.splitn(3, ' ').collect::<Vec<_>>().try_into().unwrap();
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    let mut disk = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(file)
-        .unwrap();
-    // A torn last line was never acknowledged.
-    disk.set_len(whole as u64).unwrap();
-    let known = lines(Path::new(file)).into_iter();
-    let mut known: BTreeSet<String> = known.map(|line| line["event"].to_string()).collect();
-    let base: Url = base.parse().unwrap();
-    let opening = Socket::open(&base, Secret::new(token), CancellationToken::new());
-    let mut socket = opening.await.unwrap();
-    while let Some(envelope) = socket.next().await {
-        let event = json!(envelope.event_id());
-        if known.insert(event.to_string()) {
-            let stamp = envelope.stamp.clone().unwrap();
-            let choice = envelope.action().and_then(|action| action.decision());
-            let line = json!({"event": event, "seq": stamp.seq, "kind": stamp.kind,
-                "thread": stamp.thread.map(|thread| thread.to_string()),
-                "text": text_of(&envelope), "request": stamp.reference,
-                "choice": choice.map(|action| action.choice)});
-            disk.write_all(format!("{line}\n").as_bytes()).unwrap();
-        }
-        // Lost with its connection it comes again, and is known then.
-        let _ = socket.ack(&envelope.id).await;
-    }
-}
-
-/// What is in a subscriber's file.
-fn lines(file: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    let lines = text[..whole].lines();
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
-struct Hearer {
-    role: Role,
-    place: String,
-    file: PathBuf,
-    child: Child,
-}
-
-impl Hearer {
-    fn start(role: Role, base: &Url, token: &Secret, folder: &Path) -> Self {
-        let file = folder.join(role.as_str());
-        let place = format!("{base} {} {}", token.expose(), file.display());
-        let child = Self::spawn(&place);
-        Self {
-            role,
-            place,
-            file,
-            child,
-        }
-    }
-
-    fn spawn(place: &str) -> Child {
-        Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "chaos::hear_as_child", "--nocapture"])
-            .env(CHILD, place)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
-    }
-
-    fn kill_and_restart(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        self.child = Self::spawn(&self.place);
-    }
-}
-
-impl Drop for Hearer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// What clients write down.
-#[derive(Clone, Default)]
-struct Notes(Arc<Mutex<Vec<Operation>>>);
-
-impl Notes {
-    async fn of(&self, deed: Deed, doing: impl Future<Output = Outcome>) -> Outcome {
-        let begun = now();
-        let outcome = doing.await;
-        let operation = Operation {
-            begun,
-            ended: now(),
-            deed,
-            outcome,
-        };
-        self.0.lock().unwrap().push(operation);
-        outcome
-    }
-}
-
-/// What every client needs.
-#[derive(Clone)]
-struct Clients {
-    base: Url,
-    repo: Arc<RepoTokens>,
-    people: Vec<Secret>,
-    http: reqwest::Client,
-    notes: Notes,
-    over: CancellationToken,
-}
-
-impl Clients {
-    fn web(&self, role: Role) -> Web {
-        let token = self.repo.agents[&role].bot.clone();
-        Web::new(&self.base, token, SharedEpoch::default()).unwrap()
-    }
-
-    fn control(&self, role: Role) -> Control {
-        let token = self.repo.agents[&role].bot.clone();
-        Control::new(&self.base, token, SharedEpoch::default()).unwrap()
-    }
-
-    fn said(thread: &ThreadId, text: &str) -> Deed {
-        Deed::Said {
-            thread: thread.to_string(),
-            text: text.to_owned(),
-        }
-    }
-
-    /// A role talks in a thread until it is over, and repeats what has no outcome.
-    async fn talk(self, role: Role, thread: ThreadId, number: usize) {
-        let web = self.web(role);
-        for turn in 0.. {
-            if self.over.is_cancelled() {
-                return;
-            }
-            let text = format!("{role} {number}.{turn}");
-            let post = post(&thread.channel, Some(&thread.root), &text);
-            let saying = async {
-                for _ in 0..20 {
-                    if web.post(&post).await.is_ok() {
-                        return Outcome::Done;
-                    }
-                    sleep(Duration::from_millis(200)).await;
-                }
-                Outcome::Unknown
-            };
-            self.notes.of(Self::said(&thread, &text), saying).await;
-            sleep(Duration::from_millis(60)).await;
-        }
-    }
-
-    /// A person's call: once, whatever comes of it.
-    async fn person(&self, who: usize, path: &str, body: &Value) -> (Outcome, Value) {
-        let request = self
-            .http
-            .post(self.base.join(path).unwrap())
-            .timeout(Duration::from_secs(20))
-            .bearer_auth(self.people[who].expose())
-            .json(body);
-        let Ok(answer) = request.send().await else {
-            return (Outcome::Unknown, Value::Null);
-        };
-        let outcome = match answer.status().as_u16() {
-            200 => Outcome::Done,
-            400..500 => Outcome::Refused,
-            _ => Outcome::Unknown,
-        };
-        (outcome, answer.json().await.unwrap_or_default())
-    }
-
-    /// A person talks, and does not repeat anything.
-    async fn chat(self, who: usize, thread: ThreadId) {
-        for turn in 0.. {
-            if self.over.is_cancelled() {
-                return;
-            }
-            let text = format!("person {who} {turn} in {}", thread.root);
-            let body = json!({"channel": thread.channel, "thread_ts": thread.root,
-                "text": text});
-            let saying = async { self.person(who, "v1/messages", &body).await.0 };
-            self.notes.of(Self::said(&thread, &text), saying).await;
-            sleep(Duration::from_millis(150)).await;
-        }
-    }
-
-    /// Cards, about each of which two people decide at the same time.
-    async fn decide(self, thread: ThreadId) {
-        let (web, control) = (self.web(Role::Pm), self.control(Role::Pm));
-        for number in 0.. {
-            if self.over.is_cancelled() {
-                return;
-            }
-            let id = format!("plan{number:02}");
-            let mut asking = post(&thread.channel, Some(&thread.root), &id);
-            let plan = subject(DecisionKind::Plan, &id);
-            if try_card(&control, &mut asking, &id, &plan).await.is_err() {
-                continue;
-            }
-            let Ok(asked) = web.post(&asking).await else {
-                continue;
-            };
-            let press = |who: usize, choice: &'static str| {
-                let body = json!({"channel": thread.channel, "ts": asked.ts,
-                    "action_id": format!("cb:{id}:{choice}")});
-                let deed = Deed::Decided {
-                    request: id.clone(),
-                    choice: choice.to_owned(),
-                };
-                let this = self.clone();
-                async move {
-                    let pressing = async { this.person(who, "v1/actions", &body).await.0 };
-                    this.notes.of(deed, pressing).await
-                }
-            };
-            tokio::join!(press(0, "approve"), press(1, "reject"));
-            sleep(Duration::from_millis(300)).await;
-        }
-    }
-
-    /// Money, more of it than there is, asked for again until there is an answer.
-    async fn spend(self, role: Role, thread: ThreadId) {
-        let control = self.control(role);
-        for number in 0..8 {
-            let id = format!("{role}-{number}");
-            let reservation = Reservation {
-                id: ReserveId::new(&id),
-                thread: thread.clone(),
-                person: None,
-                amount: Usd::from_cents(15),
-                heard: None,
-            };
-            let deed = Deed::Reserved {
-                budget: "thread".to_owned(),
-                id,
-                cents: 15,
-            };
-            let reserving = async {
-                for _ in 0..20 {
-                    match control.reserve(&reservation).await {
-                        Ok(ReserveAnswer::Granted { .. }) => return Outcome::Done,
-                        Ok(_) => return Outcome::Refused,
-                        Err(_) => sleep(Duration::from_millis(200)).await,
-                    }
-                }
-                Outcome::Unknown
-            };
-            self.notes.of(deed, reserving).await;
-            sleep(Duration::from_millis(500)).await;
-        }
-    }
-}
-
 /// One fault after the other.
+#[expect(clippy::print_stdout, reason = "a failure is played again by its seed")]
 async fn rage(pair: &mut Pair, hearers: &mut [Hearer], chance: &mut Chance, faults: usize) {
     for number in 0..faults {
         sleep(Duration::from_millis(300 + chance.below(1_200) as u64)).await;
@@ -343,61 +71,25 @@ async fn rage(pair: &mut Pair, hearers: &mut [Hearer], chance: &mut Chance, faul
                 sleep(long).await;
                 pair.hubs[at].database.heal();
             }
-            _ => {
+            6 => {
                 pair.hubs[at].signal("-STOP");
                 sleep(long).await;
                 pair.hubs[at].signal("-CONT");
+            }
+            _ => {
+                // What was asked is done, and nobody hears so.
+                pair.balancer.hold();
+                sleep(Duration::from_millis(400)).await;
+                pair.balancer.cut();
+                sleep(Duration::from_millis(100)).await;
+                pair.balancer.heal();
             }
         }
     }
 }
 
-/// Waits until every subscriber has everything, as long as something still comes.
-async fn until_quiet(hearers: &[Hearer], complete: impl Fn(Role, &[Value]) -> bool) {
-    let (mut count, mut since) = (0, std::time::Instant::now());
-    loop {
-        let all: Vec<(Role, Vec<Value>)> = hearers
-            .iter()
-            .map(|one| (one.role, lines(&one.file)))
-            .collect();
-        if all.iter().all(|(role, lines)| complete(*role, lines)) {
-            return;
-        }
-        let heard = all.iter().map(|(_, lines)| lines.len()).sum();
-        if heard > count {
-            (count, since) = (heard, std::time::Instant::now());
-        }
-        // The judge says what is missing.
-        if since.elapsed() > PATIENCE / 2 {
-            return;
-        }
-        sleep(Duration::from_millis(100)).await;
-    }
-}
-
-/// What a subscriber heard in these threads, and what it need not have heard.
-fn subscriber(hearer: &Hearer, threads: &BTreeMap<String, Vec<String>>) -> Subscriber {
-    let of_role = format!("{} ", hearer.role);
-    let own = threads.values().flatten();
-    let own = own.filter(|text| text.starts_with(&of_role)).cloned();
-    let messages = lines(&hearer.file).into_iter();
-    let messages = messages.filter(|line| line["kind"] == json!(StampKind::Message));
-    let heard = messages.map(|line| Heard {
-        event: line["event"].to_string(),
-        seq: line["seq"].as_u64().unwrap(),
-        thread: line["thread"].as_str().unwrap().to_owned(),
-        text: line["text"].as_str().unwrap().to_owned(),
-    });
-    Subscriber {
-        name: hearer.role.to_string(),
-        heard: heard
-            .filter(|event| threads.contains_key(&event.thread))
-            .collect(),
-        own: own.collect(),
-    }
-}
-
 /// Tells what is wrong, and what hubs said about it.
+#[expect(clippy::print_stdout, reason = "a failure is played again by its seed")]
 fn verdict(pair: &Pair, wrong: &[String], history: &History) {
     let count = |outcome| {
         let all = history.operations.iter();
@@ -480,7 +172,7 @@ async fn two_hubs_under_faults_lose_double_and_reorder_nothing() {
     }
 
     let mut history = History {
-        operations: clients.notes.0.lock().unwrap().clone(),
+        operations: clients.notes.all(),
         leases: pair.leases().await,
         ..History::default()
     };
@@ -631,7 +323,7 @@ async fn two_hubs_before_slack_post_once_hear_everything_and_have_one_owner() {
     .await;
 
     let mut history = History {
-        operations: clients.notes.0.lock().unwrap().clone(),
+        operations: clients.notes.all(),
         leases: pair.leases().await,
         acts: pair.acts(),
         strays: pair.strays().await,

@@ -461,7 +461,7 @@ mod tests {
         finds("one at 51", |h| h.acts.push(act("one", 51)));
         finds("other at 49", |h| h.acts.push(act("other", 49)));
         finds("owners out of order", |h| {
-            h.leases.push(lease(2, "one", 60))
+            h.leases.push(lease(2, "one", 60));
         });
         finds("the owner is None", |h| h.leases.clear());
         finds("by one: upstream_inbox", |h| {

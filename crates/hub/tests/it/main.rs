@@ -11,6 +11,7 @@ mod edits;
 mod epochs;
 mod erasing;
 mod fan_out;
+mod fencing;
 mod hearing;
 mod history;
 mod kill_storm;

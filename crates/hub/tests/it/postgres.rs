@@ -35,8 +35,9 @@ const AGAIN: &[&str] = &[
     "words::",
 ];
 
-/// Hubs that are killed, at each point and at random, with Slack and without.
-const KILLED: &[&str] = &["kills::", "kill_storm::", "relay_kills::"];
+/// Hubs that are killed, at each point and at random, with Slack and without, and Slack
+/// in bad weather.
+const KILLED: &[&str] = &["kills::", "kill_storm::", "relay_kills::", "relay_storm::"];
 
 /// Tests that look into SQLite's file themselves, and one with a browser.
 const NOT: &[&str] = &["after_a_longer_absence", "by_clicks"];
@@ -48,7 +49,7 @@ fn the_suite_holds_on_postgres() {
 
 #[test]
 fn hubs_killed_anywhere_lose_and_repeat_nothing_on_postgres() {
-    again(KILLED, 5);
+    again(KILLED, 6);
 }
 
 /// Runs tests of this program with a store in PostgreSQL.

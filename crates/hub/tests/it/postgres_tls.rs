@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{PATIENCE, config};
+use crate::world::{PATIENCE, client, config};
 
 struct Authority {
     pem: String,
@@ -94,8 +94,8 @@ async fn a_hub_works_over_tls_and_trusts_only_whom_it_is_told_to() {
     config.database = Some(address(&server, "localhost", &more));
     let cancel = CancellationToken::new();
     let hub = Hub::start(config, cancel.clone()).await.unwrap();
-    let healthy = reqwest::get(format!("http://{}/healthz", hub.address()));
-    assert_eq!(healthy.await.unwrap().status(), 200);
+    let url = format!("http://{}/healthz", hub.address());
+    assert_eq!(client().get(url).send().await.unwrap().status(), 200);
     cancel.cancel();
     timeout(PATIENCE, hub.wait()).await.unwrap();
 }

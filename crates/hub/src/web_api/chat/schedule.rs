@@ -172,6 +172,8 @@ async fn post(app: &Arc<App>, id: String, agent: Agent, arguments: &str) {
         epoch: None,
         args: Args::of(arguments),
         headers: HeaderMap::new(),
+        // It was taken out as the owner, so nobody else has it.
+        as_owner: false,
     };
     if let Err(error) = by_method("chat.postMessage", call).await {
         warn!(id, %error, "a post for later was refused");
