@@ -86,10 +86,10 @@ pub(crate) struct Args {
     /// The model that every role asks [default: the only one that an endpoint other than OpenRouter lists]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Connect real Slack: tokens from SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or asked for
+    /// Connect real Slack by SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or ask
     #[arg(long)]
     slack: bool,
-    /// Join the hub on another machine, by the link of `codebutler hub invite`
+    /// Join the hub on another machine, by a link that was printed there
     #[arg(long, value_name = "LINK", conflicts_with_all = ["slack", "channel"])]
     join: Option<String>,
     /// Take everything untried: key, address, model, guessed commands
