@@ -43,7 +43,7 @@ fn list(value: &Value) -> Vec<String> {
 }
 
 /// `sh -c` and its one argument, or words for the binary.
-fn run(container: &mut Container, entry: Vec<String>, words: Vec<String>) {
+fn run(container: &mut Container, entry: &[String], words: Vec<String>) {
     match entry.first().map(String::as_str) {
         Some("sh") => container.script = words.into_iter().next(),
         Some("codebutler") => container.words = entry[1..].iter().cloned().chain(words).collect(),
@@ -76,7 +76,7 @@ fn composed() -> Vec<Container> {
                 .push((variable.clone(), dollars(text(value))));
         }
         let words = list(&one["command"]).into_iter().map(dollars).collect();
-        run(&mut container, list(&one["entrypoint"]), words);
+        run(&mut container, &list(&one["entrypoint"]), words);
         container
     })
     .collect()
@@ -105,7 +105,7 @@ fn deployed() -> Vec<Container> {
                     folder: one["workingDir"].as_str().map(str::to_owned),
                     ..Container::default()
                 };
-                run(&mut container, list(&one["command"]), list(&one["args"]));
+                run(&mut container, &list(&one["command"]), list(&one["args"]));
                 all.push(container);
             }
         }

@@ -61,10 +61,10 @@ async fn a_code_gives_one_machine_tokens_of_its_roles_and_no_other_ever_again() 
         );
         assert!(!joined.to_string().contains(beside.app.expose()));
     }
-    let control = |token| Control::new(&world.workspace(), token, SharedEpoch::default()).unwrap();
+    let control = |token| Control::new(world.workspace(), token, SharedEpoch::default()).unwrap();
     assert!(!control(secret(&joined, 0, "bot")).is_heard().await.unwrap());
     let opening = Socket::open(
-        &world.workspace(),
+        world.workspace(),
         secret(&joined, 0, "app"),
         CancellationToken::new(),
     );
@@ -130,7 +130,7 @@ async fn a_machine_that_was_sent_away_is_cut_off_and_nobody_else_is() {
         .await
         .unwrap()
         .unwrap();
-    let web = Web::new(&world.workspace(), there("bot"), SharedEpoch::default()).unwrap();
+    let web = Web::new(world.workspace(), there("bot"), SharedEpoch::default()).unwrap();
     web.call("auth.test", json!({})).await.unwrap();
     let beside = world.socket(Role::Reviewer).await;
 

@@ -160,24 +160,24 @@ impl World {
 
     pub(crate) fn web_at(&self, role: Role, epoch: SharedEpoch) -> Web {
         let token = self.repo.agents[&role].bot.clone();
-        Web::new(&self.workspace(), token, epoch).unwrap()
+        Web::new(self.workspace(), token, epoch).unwrap()
     }
 
     pub(crate) fn control(&self, role: Role) -> Control {
         let token = self.repo.agents[&role].bot.clone();
-        Control::new(&self.workspace(), token, SharedEpoch::default()).unwrap()
+        Control::new(self.workspace(), token, SharedEpoch::default()).unwrap()
     }
 
     pub(crate) async fn socket(&self, role: Role) -> Socket {
         let token = self.repo.agents[&role].app.clone();
-        let opening = Socket::open(&self.workspace(), token, CancellationToken::new());
+        let opening = Socket::open(self.workspace(), token, CancellationToken::new());
         timeout(PATIENCE, opening).await.unwrap().unwrap()
     }
 
     /// A call with the token that opens sockets.
     pub(crate) async fn app_call(&self, role: Role, method: &str) -> Value {
         let token = self.repo.agents[&role].app.clone();
-        let web = Web::new(&self.workspace(), token, SharedEpoch::default()).unwrap();
+        let web = Web::new(self.workspace(), token, SharedEpoch::default()).unwrap();
         web.call(method, json!({})).await.unwrap()
     }
 
