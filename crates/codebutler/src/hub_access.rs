@@ -1,15 +1,20 @@
-//! The way to the hub's tokens, for every process that has a repo: agents, the
+//! The way to the hub and its tokens, for every process that has a repo: agents, the
 //! person at the terminal, scripts.
+
+pub(crate) mod address;
+pub(crate) mod joining;
 
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
-use butler_config::Settings;
-use butler_hub::{HubError, RepoChannel, RepoTokens, Tokens, runs_in};
+use butler_config::{JoinedHub, JoinedRole, Settings};
+use butler_hub::{AgentTokens, HubError, RepoChannel, RepoTokens, Tokens, runs_in};
 use butler_protocol::ChannelId;
+use butler_slack::Workspace;
 
+use self::{address::is_loopback, joining::titles};
 use crate::{error::CliError, wiring};
 
 /// A hub that runs looks for a repo's channel within seconds; Slack may be slow.
@@ -22,16 +27,49 @@ const GLANCE: Duration = Duration::from_millis(50);
 pub(crate) const STARTS_A_HUB: &str =
     "`codebutler up` starts the hub and all agents; `codebutler hub` the hub alone";
 
-/// Whether a hub is where this repo looks for one. The address that an earlier
+/// Whether a hub is where this repo looks for one; one on another machine is taken to
+/// be. The address that an earlier
 /// hub left behind does not tell: its lock does, which ended with it.
 pub(crate) fn hub_runs(settings: &Settings) -> Result<bool, CliError> {
+    if settings.joined().is_some() {
+        return Ok(true);
+    }
     runs_in(&wiring::hub_folder(settings)).map_err(CliError::internal)
 }
 
-/// A client for the hub of this machine: plain HTTP, and no proxy.
-pub(crate) fn client() -> Result<reqwest::Client, CliError> {
-    let builder = reqwest::Client::builder().tls_backend_preconfigured(butler_tls::plain());
-    builder.no_proxy().build().map_err(CliError::internal)
+/// A client for a hub; no proxy leads to this machine.
+pub(crate) fn client(hub: &Workspace) -> Result<reqwest::Client, CliError> {
+    let tls = match hub.base.scheme() {
+        "https" => hub.trust.config().map_err(CliError::because)?,
+        _ => butler_tls::plain(),
+    };
+    let builder = reqwest::Client::builder().tls_backend_preconfigured(tls);
+    let builder = match is_loopback(&hub.base) {
+        true => builder.no_proxy(),
+        false => builder,
+    };
+    builder.build().map_err(CliError::internal)
+}
+
+/// What only works where the hub's store is.
+pub(crate) fn beside_hub(settings: &Settings) -> Result<(), CliError> {
+    let Some(joined) = settings.joined() else {
+        return Ok(());
+    };
+    Err(CliError::user(format!(
+        "this repository works for the hub at {}; this is done there, on its page or beside it",
+        joined.url
+    ))
+    .hint(format!(
+        "here `codebutler worker` runs {}",
+        titles(&joined.roles())
+    )))
+}
+
+/// The store of the hub beside which this runs.
+pub(crate) fn store(settings: &Settings) -> Result<Tokens, CliError> {
+    beside_hub(settings)?;
+    Tokens::open(wiring::hub_store(settings)).map_err(CliError::internal)
 }
 
 /// Whether Slack is behind the hub of this machine.
@@ -54,24 +92,44 @@ pub(crate) fn repo_channel(settings: &Settings) -> Result<RepoChannel, CliError>
 }
 
 /// Tells the hub how much this repo may spend: a hub that another repo started
-/// has only that one's limits.
+/// has only that one's limits. A hub on another machine is told there.
 pub(crate) fn tell_caps(settings: &Settings) -> Result<(), CliError> {
+    if settings.joined().is_some() {
+        return Ok(());
+    }
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
-    Tokens::open(wiring::hub_store(settings))
-        .and_then(|mut tokens| tokens.set_caps(&repo, &wiring::caps(settings)))
-        .map_err(CliError::internal)
+    let told = store(settings)?.set_caps(&repo, &wiring::caps(settings));
+    told.map_err(CliError::internal)
 }
 
 /// The tokens of this repo. With Slack behind it the hub has to find the channel
 /// first: while it does, this waits.
 pub(crate) fn repo_tokens(settings: &Settings) -> Result<RepoTokens, CliError> {
+    match settings.joined() {
+        Some(joined) => Ok(given(joined)),
+        None => tokens_of(settings, &repo_channel(settings)?),
+    }
+}
+
+/// What this machine was given when it joined.
+fn given(joined: &JoinedHub) -> RepoTokens {
+    let pair = |one: &JoinedRole| AgentTokens {
+        bot: one.bot.clone(),
+        app: one.app.clone(),
+    };
+    let agents = joined.tokens.iter().map(|one| (one.role, pair(one)));
+    RepoTokens {
+        channel: ChannelId::new(joined.channel.clone()),
+        agents: agents.collect(),
+    }
+}
+
+/// The same of any repo, beside the hub.
+pub(crate) fn tokens_of(settings: &Settings, wanted: &RepoChannel) -> Result<RepoTokens, CliError> {
     let folder = wiring::hub_folder(settings);
-    let mut tokens = Tokens::open(wiring::hub_store(settings)).map_err(CliError::internal)?;
-    let wanted = repo_channel(settings)?;
+    let mut tokens = store(settings)?;
     if relays(settings) {
-        tokens
-            .request_channel(&wanted)
-            .map_err(CliError::internal)?;
+        tokens.request_channel(wanted).map_err(CliError::internal)?;
     }
     let begun = Instant::now();
     loop {

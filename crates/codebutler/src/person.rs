@@ -3,7 +3,6 @@
 use std::{collections::HashSet, time::Duration};
 
 use butler_config::Settings;
-use butler_hub::Tokens;
 use butler_protocol::{ChannelId, MessageTs, Refusal, RunView, Secret};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -42,11 +41,11 @@ pub(crate) struct Person {
 impl Person {
     /// The person called `you`, in the repo's channel.
     pub(crate) fn join(settings: &Settings, url: &str) -> Result<Self, CliError> {
+        let mut tokens = hub_access::store(settings)?;
         let repo = hub_access::repo_tokens(settings)?;
-        let mut tokens = Tokens::open(wiring::hub_store(settings)).map_err(CliError::internal)?;
         let person = tokens.ensure_person("you").map_err(CliError::internal)?;
         Ok(Self {
-            client: hub_access::client()?,
+            client: hub_access::client(&wiring::hub(settings)?)?,
             base: Url::parse(url).map_err(CliError::internal)?,
             token: person.token,
             channel: repo.channel,
@@ -61,13 +60,16 @@ impl Person {
     /// Goes to the hub of this machine when it listens elsewhere by now; whether
     /// it does.
     pub(crate) fn move_to_hub_of(&mut self, settings: &Settings) -> bool {
-        match wiring::hub_url(settings) {
-            Ok(url) if url != self.base => {
-                self.base = url;
-                true
-            }
-            _ => false,
+        let Ok(hub) = wiring::hub(settings) else {
+            return false;
+        };
+        // It may also have another certificate by now.
+        if let Ok(client) = hub_access::client(&hub) {
+            self.client = client;
         }
+        let moved = hub.base != self.base;
+        self.base = hub.base;
+        moved
     }
 
     /// Posts in the channel; the answer is the root of the new thread.

@@ -15,12 +15,13 @@ use std::{
 
 use butler_agent::AgentConfig;
 use butler_config::{EndpointKind as Kind, ForgeIs, Machine, Settings};
-use butler_hub::{Caps, HubConfig, Outside, Pace, RelayConfig, StorePlace};
+use butler_hub::{Caps, HubConfig, HubTls, Outside, Pace, RelayConfig, StorePlace};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Redactor};
 use butler_protocol::{Price, Role, Secret, Usd};
 use butler_repo::{ForgeHost, ForgeHosts, ForgeKind};
-use butler_slack::Webhook;
+use butler_slack::{Webhook, Workspace};
+use butler_tls::Trust;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -30,7 +31,8 @@ pub(crate) use rules::{checks, language, overrides, prompt_profile, rules};
 use crate::{
     cli::VERSION,
     error::CliError,
-    hub_access, names,
+    hub_access::{self, address, joining::titles},
+    names,
     process::{self, running::KeptBy},
     slack_check,
 };
@@ -87,7 +89,8 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     config.approvers = settings.machine.approvers.clone();
     config.people = settings.machine.people.clone();
     let public = settings.machine.hub.public_url.as_deref();
-    config.public_url = public.and_then(|url| Url::parse(url).ok());
+    config.reach.public_url = public.and_then(|url| Url::parse(url).ok());
+    config.reach.tls = hub_tls(settings)?;
     let hub = &settings.machine.hub;
     config.outside = Outside {
         webhook: called(settings, "hub.webhook", hub.webhook.as_ref())?,
@@ -97,6 +100,27 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     config.relay = relay_config(settings)?;
     config.version = VERSION.to_owned();
     Ok(config)
+}
+
+/// How the hub encrypts, if it does.
+pub(crate) fn hub_tls(settings: &Settings) -> Result<Option<HubTls>, CliError> {
+    let hub = &settings.machine.hub;
+    let file = settings.home.join("config.json");
+    let wrong = |what: &str| CliError::user(format!("{}: {what}", file.display()));
+    match (hub.tls.as_deref(), &hub.tls_key) {
+        (None, None) => Ok(None),
+        (Some("self"), None) => Ok(Some(HubTls::Own)),
+        (Some("self"), Some(_)) => Err(wrong("with `hub.tls` \"self\" the hub makes its own key")
+            .hint("take `hub.tlsKey` out, or name the certificate's file in `hub.tls`")),
+        (Some(certificate), Some(key)) => Ok(Some(HubTls::Files {
+            certificate: PathBuf::from(certificate),
+            key: PathBuf::from(key),
+        })),
+        (Some(_), None) => Err(wrong("`hub.tls` names a certificate, and nothing its key")
+            .hint("name the file of its private key in `hub.tlsKey`, or write \"self\"")),
+        (None, Some(_)) => Err(wrong("`hub.tlsKey` without a certificate")
+            .hint("name the certificate's file in `hub.tls`")),
+    }
 }
 
 /// An address of the machine config that the hub posts to.
@@ -136,7 +160,10 @@ fn relay_config(settings: &Settings) -> Result<Option<RelayConfig>, CliError> {
         bot_token: tokens.bot,
         app_token: tokens.app,
         ca_file: tokens.ca_file,
-        channels: vec![hub_access::repo_channel(settings)?],
+        channels: match own_repo(settings)? {
+            Some(_) => vec![hub_access::repo_channel(settings)?],
+            None => Vec::new(),
+        },
         pace: Pace::default(),
     }))
 }
@@ -163,23 +190,52 @@ pub(crate) fn repo_name(home: &Path, root: &Path) -> Result<String, CliError> {
     })
 }
 
-/// Where a hub of this machine said that it listens.
-pub(crate) fn remembered_hub(settings: &Settings) -> Option<Url> {
+/// The same, or nothing where a hub runs outside of any repo, with the machine's folder
+/// in its place.
+pub(crate) fn own_repo(settings: &Settings) -> Result<Option<String>, CliError> {
+    match settings.root == settings.home {
+        true => Ok(None),
+        false => repo_name(&settings.home, &settings.root).map(Some),
+    }
+}
+
+/// Where a hub of this machine said that it listens, and what it is known by.
+pub(crate) fn remembered_hub(settings: &Settings) -> Option<Workspace> {
     let text = std::fs::read_to_string(hub_folder(settings).join(ADDRESS_FILE)).ok()?;
-    Url::parse(text.trim()).ok()
+    address::read(&text)
 }
 
 /// Remembers where the hub listens, for processes that start later.
-pub(crate) fn remember_hub(settings: &Settings, url: &str) -> Result<(), CliError> {
+pub(crate) fn remember_hub(settings: &Settings, address: &str) -> Result<(), CliError> {
     let folder = hub_folder(settings);
     std::fs::create_dir_all(&folder)?;
-    std::fs::write(folder.join(ADDRESS_FILE), url)?;
+    std::fs::write(folder.join(ADDRESS_FILE), address)?;
     Ok(())
 }
 
-/// Where the hub listens, as it last said itself.
+/// The hub of this repo: on another machine, or where the one of this machine last said
+/// that it listens.
+pub(crate) fn hub(settings: &Settings) -> Result<Workspace, CliError> {
+    let Some(joined) = settings.joined() else {
+        return remembered_hub(settings).ok_or_else(no_hub);
+    };
+    let wrong = |what: &str| {
+        let file = settings.home.join("config.json");
+        CliError::user(format!("{}: {what} under `joined`", file.display()))
+            .hint("join again: `codebutler init --join LINK`")
+    };
+    let base = Url::parse(&joined.url).map_err(|_| wrong("no address"))?;
+    let trust = match &joined.fingerprint {
+        Some(text) => Trust::Exactly(text.parse().map_err(|_| wrong("no fingerprint"))?),
+        None => Trust::with_file(settings.machine.network.ca_file.as_ref().map(PathBuf::from)),
+    };
+    Ok(Workspace { base, trust })
+}
+
+/// Where the hub of this machine listens, as it last said itself.
 pub(crate) fn hub_url(settings: &Settings) -> Result<Url, CliError> {
-    remembered_hub(settings).ok_or_else(no_hub)
+    hub_access::beside_hub(settings)?;
+    Ok(remembered_hub(settings).ok_or_else(no_hub)?.base)
 }
 
 /// There is nobody to ask.
@@ -189,12 +245,15 @@ pub(crate) fn no_hub() -> CliError {
 
 /// What one agent is told besides the repo's rules.
 pub(crate) fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliError> {
-    let hub = hub_url(settings)?;
+    let hub = hub(settings)?;
     let mut repo = hub_access::repo_tokens(settings)?;
-    let own = repo
-        .agents
-        .remove(&role)
-        .ok_or_else(|| CliError::user(format!("the hub has no token for {role}")))?;
+    let own = repo.agents.remove(&role).ok_or_else(|| {
+        let given: Vec<Role> = repo.agents.keys().copied().collect();
+        CliError::user(format!("this machine was not given the role {role}")).hint(format!(
+            "it was given {}; `codebutler hub invite`, beside the hub, gives others",
+            titles(&given)
+        ))
+    })?;
     Ok(AgentConfig {
         role,
         repo: settings.root.clone(),

@@ -15,7 +15,7 @@ use crate::{
     },
     limits::Limits,
     lookup::{self, FOLDER},
-    machine::{Machine, search},
+    machine::{Machine, joined::JoinedHub, search},
     mcp::{self, McpEntry},
     policy::RepoPolicy,
     repo::RepoConfig,
@@ -136,6 +136,12 @@ impl Settings {
         settings.hold_asks(&files.folder);
         settings.hold_below_ceilings();
         Ok(settings)
+    }
+
+    /// The hub on another machine that this repo has joined, if it has.
+    #[must_use]
+    pub fn joined(&self) -> Option<&JoinedHub> {
+        self.machine.joined.get(self.root.to_str()?)
     }
 
     /// What the repo's files ask for and nobody on this machine agreed to yet.

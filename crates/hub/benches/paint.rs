@@ -115,7 +115,7 @@ async fn main() {
     let base = format!("http://{}/", hub.address());
     // Making one of our own clients installs the TLS provider that reqwest wants.
     Web::new(
-        &base.parse().unwrap(),
+        &base.parse::<url::Url>().unwrap(),
         Secret::new(""),
         SharedEpoch::default(),
     )

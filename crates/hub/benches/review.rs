@@ -61,7 +61,12 @@ async fn main() -> ExitCode {
     let hub = Hub::start(config, cancel.clone()).await.unwrap();
     let base = format!("http://{}/", hub.address());
     let token = repo.agents[&Role::Lead].bot.clone();
-    let lead = Control::new(&base.parse().unwrap(), token, SharedEpoch::default()).unwrap();
+    let lead = Control::new(
+        &base.parse::<url::Url>().unwrap(),
+        token,
+        SharedEpoch::default(),
+    )
+    .unwrap();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let mut met = true;
     for (number, (name, files, query)) in [

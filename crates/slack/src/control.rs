@@ -146,6 +146,15 @@ impl Control {
         self.get("agent/v1/runs").await
     }
 
+    /// Whether the hub hears a process of this role.
+    ///
+    /// # Errors
+    /// A refusal, when it does not know the token any longer, or no answer.
+    pub async fn is_heard(&self) -> Result<bool, SlackError> {
+        let answer: Value = self.get("agent/v1/me").await?;
+        Ok(answer["online"] == true)
+    }
+
     /// The pull requests of this repo that others may still do something to.
     pub async fn pulls(&self) -> Result<Vec<PullNews>, SlackError> {
         self.get("agent/v1/pulls").await

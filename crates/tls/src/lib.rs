@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-pub use pinned::{BadFingerprint, Fingerprint};
+pub use pinned::Fingerprint;
 
 pub use rustls::ClientConfig;
 use rustls::{

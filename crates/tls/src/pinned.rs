@@ -9,7 +9,7 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, ServerName, UnixTime},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
 };
 
 /// The SHA-256 of a certificate, as 64 hex digits.
@@ -26,6 +26,14 @@ impl Fingerprint {
     #[must_use]
     pub fn of(certificate: &CertificateDer<'_>) -> Self {
         Self(Sha256Hex::of(certificate).as_str().to_owned())
+    }
+
+    /// That of the first certificate in a text.
+    ///
+    /// # Errors
+    /// When there is none in it.
+    pub fn of_pem(text: &str) -> Result<Self, rustls::pki_types::pem::Error> {
+        CertificateDer::from_pem_slice(text.as_bytes()).map(|first| Self::of(&first))
     }
 
     /// Its hex digits.

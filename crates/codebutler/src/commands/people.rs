@@ -13,13 +13,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crate::{
     commands::{environment, set_up_here},
     error::CliError,
-    hub_access, wiring,
+    hub_access,
 };
 
 /// The settings here, and the store of their hub.
 fn store() -> Result<(Settings, Tokens), CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
-    let tokens = Tokens::open(wiring::hub_store(&settings)).map_err(CliError::internal)?;
+    let tokens = hub_access::store(&settings)?;
     Ok((settings, tokens))
 }
 
@@ -36,7 +36,7 @@ fn only_without_slack(settings: &Settings) -> Result<(), CliError> {
 }
 
 /// What the store refused, in words.
-fn refused(error: HubError) -> CliError {
+pub(crate) fn refused(error: HubError) -> CliError {
     match error {
         HubError::Step(trouble) => match trouble.refused() {
             Some(refusal) => CliError::user(refusal.sentence()),

@@ -9,3 +9,4 @@ pub(crate) mod link;
 pub(crate) mod listen;
 pub(crate) mod serve;
 pub(crate) mod up;
+pub(crate) mod worker;

@@ -23,6 +23,7 @@ use self::manager::Manager;
 use crate::{
     commands::{environment, set_up_here},
     error::CliError,
+    hub_access,
     process::running,
     wiring,
 };
@@ -45,6 +46,7 @@ impl Place {
     fn here() -> Result<Self, CliError> {
         let root = set_up_here()?;
         let settings = Settings::load(&root, &environment)?;
+        hub_access::beside_hub(&settings)?;
         let repo = wiring::repo_name(&settings.home, &root)?;
         let manager = Manager::of_this_system(&environment)?;
         Ok(Self {

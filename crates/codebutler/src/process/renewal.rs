@@ -9,9 +9,9 @@ use std::{
 };
 
 use butler_config::Settings;
+use butler_slack::Workspace;
 use tokio::time::sleep;
 use tracing::info;
-use url::Url;
 
 use crate::{process::running::KeptBy, wiring};
 
@@ -72,10 +72,11 @@ fn started_from() -> Option<PathBuf> {
 }
 
 /// Returns when the hub of this machine listens elsewhere than at `known`.
-pub(crate) async fn another_hub(settings: &Settings, known: &Url) {
+/// One on another machine is always at the address that was joined.
+pub(crate) async fn another_hub(settings: &Settings, known: &Workspace) {
     loop {
         sleep(GLANCE).await;
-        if wiring::remembered_hub(settings).is_some_and(|url| url != *known) {
+        if wiring::hub(settings).is_ok_and(|hub| hub != *known) {
             info!("the hub listens elsewhere by now");
             return;
         }
@@ -84,7 +85,7 @@ pub(crate) async fn another_hub(settings: &Settings, known: &Url) {
 
 /// Waits for the first hub of this machine: services start in any order.
 pub(crate) async fn first_hub(settings: &Settings) {
-    while wiring::remembered_hub(settings).is_none() {
+    while wiring::hub(settings).is_err() {
         sleep(GLANCE / 4).await;
     }
 }

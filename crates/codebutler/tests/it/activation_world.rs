@@ -285,7 +285,7 @@ impl World {
 
 impl Pm {
     fn new(hub: &str, bot: &str, channel: &str) -> Self {
-        let base = hub.parse().unwrap();
+        let base: url::Url = hub.parse().unwrap();
         let epoch = SharedEpoch::default;
         Self {
             web: Web::new(&base, Secret::new(bot), epoch()).unwrap(),

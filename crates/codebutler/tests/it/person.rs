@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use butler_tls::Trust;
 use serde_json::{Value, json};
 
 use crate::team::{button, story};
@@ -27,6 +28,16 @@ impl Person {
             channel: channel.to_owned(),
             token: token.to_owned(),
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
+        }
+    }
+
+    /// The same at a hub that encrypts.
+    pub(crate) fn trusting(hub: &str, channel: &str, token: &str, trust: &Trust) -> Self {
+        let builder = reqwest::Client::builder().no_proxy();
+        let builder = builder.tls_backend_preconfigured(trust.config().unwrap());
+        Self {
+            client: builder.build().unwrap(),
+            ..Self::new(hub, channel, token)
         }
     }
 

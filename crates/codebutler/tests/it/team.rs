@@ -923,8 +923,13 @@ fn set_up_as(
 
 /// Agrees to what the repo's files ask for, as a person does who has read it.
 pub(crate) fn agree(scratch: &ScratchRepo) {
+    agree_in(scratch.root(), &home(scratch));
+}
+
+/// The same on another machine.
+pub(crate) fn agree_in(root: &Path, home: &Path) {
     let run = |args: &[&str]| {
-        let output = command(scratch.root(), &home(scratch)).args(args).output();
+        let output = command(root, home).args(args).output();
         String::from_utf8(output.unwrap().stdout).unwrap()
     };
     let shown = run(&["policy"]);

@@ -47,7 +47,11 @@ pub(crate) struct Certificate {
 
 impl Certificate {
     /// Reads or makes it.
-    pub(crate) async fn of(tls: HubTls, store: &Store, names: Vec<String>) -> Result<Self, HubError> {
+    pub(crate) async fn of(
+        tls: HubTls,
+        store: &Store,
+        names: Vec<String>,
+    ) -> Result<Self, HubError> {
         match tls {
             HubTls::Own => {
                 let kept = store.read(own).await?;
@@ -132,7 +136,8 @@ pub(crate) fn own_certificate(db: &Db) -> Result<Option<String>, Trouble> {
 
 /// Makes one, unless another hub of the store was quicker.
 fn make(db: &Db, names: Vec<String>) -> Result<String, Trouble> {
-    let broken = |error: rcgen::Error| Trouble::Explained(crate::Refusal::InternalError, error.to_string());
+    let broken =
+        |error: rcgen::Error| Trouble::Explained(crate::Refusal::InternalError, error.to_string());
     let mut params = CertificateParams::new(names).map_err(broken)?;
     params.distinguished_name = DistinguishedName::new();
     params
@@ -140,7 +145,11 @@ fn make(db: &Db, names: Vec<String>) -> Result<String, Trouble> {
         .push(DnType::CommonName, "CodeButler hub");
     let key = KeyPair::generate().map_err(broken)?;
     let certificate = params.self_signed(&key).map_err(broken)?;
-    let pem = format!("{}{}", certificate.pem().replace('\r', ""), key.serialize_pem());
+    let pem = format!(
+        "{}{}",
+        certificate.pem().replace('\r', ""),
+        key.serialize_pem()
+    );
     db.execute(
         "INSERT OR IGNORE INTO own_values (name, value) VALUES ('certificate', ?1)",
         params![pem],

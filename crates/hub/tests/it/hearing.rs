@@ -179,7 +179,7 @@ async fn socket_mode_that_is_switched_off_is_told_and_on_the_page() {
 #[tokio::test]
 async fn another_connection_of_the_app_is_warned_of() {
     let mut world = SlackWorld::start().await;
-    let base = world.slack.base().parse().unwrap();
+    let base: url::Url = world.slack.base().parse().unwrap();
     let other = butler_slack::Socket::open(
         &base,
         butler_protocol::Secret::new(world.slack.app_token()),

@@ -18,6 +18,7 @@ mod kill_storm;
 mod kills;
 mod live_log;
 mod live_work;
+mod machines;
 mod monitoring;
 mod needs;
 mod notify;

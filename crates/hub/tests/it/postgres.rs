@@ -3,17 +3,18 @@
 
 use std::process::{Command, Stdio};
 
-use butler_hub::{Hub, HubError, StorePlace, Tokens};
+use butler_hub::{Hub, HubError, HubTls, StorePlace, Tokens};
 use butler_protocol::{Role, Secret};
 use butler_slack::Socket;
 use butler_testkit::Postgres;
+use butler_tls::Trust;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::world::{PATIENCE, World, client, config, take, text_of};
+use crate::world::{PATIENCE, World, client, client_trusting, config, take, text_of};
 
 /// What runs a second time on PostgreSQL: nearly everything that only needs the hub, and
 /// the relay to Slack.
@@ -23,6 +24,7 @@ const AGAIN: &[&str] = &[
     "edits::",
     "epochs::",
     "fan_out::",
+    "machines::",
     "needs::",
     "people::",
     "posting::",
@@ -79,11 +81,18 @@ struct Pair {
     hubs: Vec<Option<(Hub, CancellationToken)>>,
     bases: Vec<Url>,
     http: reqwest::Client,
+    /// Whether they encrypt.
+    tls: Option<HubTls>,
 }
 
 impl Pair {
     async fn start() -> Option<Self> {
+        Self::start_with(None).await
+    }
+
+    async fn start_with(tls: Option<HubTls>) -> Option<Self> {
         let mut pair = Self {
+            tls,
             server: Postgres::start()?,
             folders: [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()],
             hubs: vec![None, None],
@@ -99,9 +108,18 @@ impl Pair {
     async fn up(&mut self, at: usize) {
         let mut config = config(self.folders[at].path(), ([127, 0, 0, 1], 0).into());
         config.database = Some(Secret::new(self.server.address()));
+        config.reach.tls.clone_from(&self.tls);
         let cancel = CancellationToken::new();
         let hub = Hub::start(config, cancel.clone()).await.unwrap();
-        self.bases[at] = format!("http://{}/", hub.address()).parse().unwrap();
+        let scheme = match hub.fingerprint().cloned() {
+            Some(own) => {
+                self.http = client_trusting(&Trust::Exactly(own));
+                "https"
+            }
+            None => "http",
+        };
+        let base = format!("{scheme}://{}/", hub.address());
+        self.bases[at] = base.parse().unwrap();
         self.hubs[at] = Some((hub, cancel));
     }
 
@@ -157,6 +175,51 @@ async fn what_one_hub_writes_the_subscribers_of_the_other_hear_in_order_and_once
     let second = timeout(PATIENCE, open(0)).await.unwrap().unwrap();
     assert!(second.epoch() > socket.epoch());
     drop((socket, second));
+    for at in [0, 1] {
+        pair.down(at).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_is_good_at_any_hub_of_the_store_once_and_all_show_one_certificate() {
+    let Some(mut pair) = Pair::start_with(Some(HubTls::Own)).await else {
+        return;
+    };
+    let shown: Vec<_> = pair.hubs.iter().flatten().collect();
+    assert!(shown[0].0.fingerprint().is_some());
+    assert_eq!(shown[0].0.fingerprint(), shown[1].0.fingerprint());
+    pair.tokens().ensure_repo("app", "app").unwrap();
+    let life = std::time::Duration::from_secs(60);
+    for _ in 0..5 {
+        let code = pair.tokens().invite_machine("app", &[Role::Coder], life);
+        let body = json!({"code": code.unwrap().expose(), "name": "laptop"});
+        let join = async |at: usize| {
+            let url = pair.bases[at].join("agent/v1/join").unwrap();
+            let answer = pair.http.post(url).json(&body).send().await.unwrap();
+            (
+                answer.status().as_u16(),
+                answer.json::<Value>().await.unwrap(),
+            )
+        };
+        let (one, other) = tokio::join!(join(0), join(1));
+        let (good, bad) = match one.0 {
+            200 => (one, other),
+            _ => (other, one),
+        };
+        assert_eq!((good.0, bad.0), (200, 401), "{good:?} {bad:?}");
+        assert_eq!(bad.1["error"], "code_used");
+        // What was given at one hub is good at both, until the machine is sent away.
+        let bot = good.1["tokens"][0]["bot"].as_str().unwrap();
+        let me = async |at: usize| {
+            let url = pair.bases[at].join("agent/v1/me").unwrap();
+            let asked = pair.http.get(url).bearer_auth(bot).send().await.unwrap();
+            asked.status().as_u16()
+        };
+        assert_eq!((me(0).await, me(1).await), (200, 200));
+        let machine = good.1["machine"].as_str().unwrap();
+        pair.tokens().revoke_machine(machine).unwrap();
+        assert_eq!((me(0).await, me(1).await), (401, 401));
+    }
     for at in [0, 1] {
         pair.down(at).await;
     }

@@ -125,7 +125,7 @@ fn reader(mut log: ChildStderr) -> std::thread::JoinHandle<String> {
 }
 
 fn web(relay: &KillableRelay, repo: &RepoTokens, role: Role) -> Web {
-    let base = format!("http://{}/", relay.address).parse().unwrap();
+    let base: url::Url = format!("http://{}/", relay.address).parse().unwrap();
     Web::new(
         &base,
         repo.agents[&role].bot.clone(),

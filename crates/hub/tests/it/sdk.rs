@@ -3,6 +3,7 @@
 
 use std::{path::PathBuf, process::Stdio};
 
+use butler_hub::{HubTls, Tokens};
 use butler_protocol::Role;
 use tokio::{process::Command, time::timeout};
 
@@ -26,8 +27,23 @@ fn sdks() -> Option<PathBuf> {
 }
 
 async fn run(script: &str) {
+    run_in(script, World::start().await, None).await;
+}
+
+/// The same with a hub that encrypts, whose certificate the SDK is given as a file.
+async fn run_encrypted(script: &str) {
+    let mut world = World::start().await;
+    world.down().await;
+    world.tls = Some(HubTls::Own);
+    world.up().await;
+    let pem = Tokens::open(world.dir.path()).unwrap().own_certificate();
+    let file = world.dir.path().join("certificate.pem");
+    std::fs::write(&file, pem.unwrap().unwrap()).unwrap();
+    run_in(script, world, Some(file)).await;
+}
+
+async fn run_in(script: &str, world: World, certificate: Option<PathBuf>) {
     let Some(dir) = sdks() else { return };
-    let world = World::start().await;
     let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/sdk");
     let program = if script.ends_with(".py") {
         dir.join("venv/bin/python")
@@ -48,6 +64,10 @@ async fn run(script: &str) {
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .kill_on_drop(true)
         .stdin(Stdio::null());
+    // The names by which Python and Node know it.
+    for name in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] {
+        command.envs(certificate.iter().map(|file| (name, file)));
+    }
     // Python's SDK would send calls to this machine through a proxy.
     for name in [
         "HTTP_PROXY",
@@ -76,6 +96,16 @@ async fn run(script: &str) {
 #[tokio::test]
 async fn python_web_client() {
     run("web_client.py").await;
+}
+
+#[tokio::test]
+async fn python_web_client_encrypted() {
+    run_encrypted("web_client.py").await;
+}
+
+#[tokio::test]
+async fn node_bolt_encrypted() {
+    run_encrypted("bolt_app.mjs").await;
 }
 
 #[tokio::test]

@@ -10,13 +10,14 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use butler_hub::{Caps, Hub, HubConfig, PersonToken, RepoTokens, Tokens};
+use butler_hub::{Caps, Hub, HubConfig, HubTls, PersonToken, RepoTokens, Tokens};
 use butler_policy::Redactor;
 use butler_protocol::{
     CardBody, CardTag, ChannelId, Clock, DecisionKind, Idem, MessageTs, PostTag, RequestId, Role,
     Secret, Subject, ThreadId, Usd, UserId,
 };
-use butler_slack::{Control, Envelope, Post, SharedEpoch, SlackError, Socket, Web};
+use butler_slack::{Control, Envelope, Post, SharedEpoch, SlackError, Socket, Web, Workspace};
+use butler_tls::Trust;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -38,6 +39,9 @@ pub(crate) struct World {
     pub ahead: Arc<AtomicU64>,
     /// What the hub is told at its next start.
     pub public_url: Option<Url>,
+    pub tls: Option<HubTls>,
+    /// Who may answer at the base.
+    pub trust: Trust,
     pub forge_secret: Option<Secret>,
     running: Option<(Hub, CancellationToken)>,
 }
@@ -83,6 +87,9 @@ impl World {
             approvers: choose(&ana, &ben),
             ahead: Arc::default(),
             public_url: None,
+            // A test runs others once more with it.
+            tls: std::env::var_os("CODEBUTLER_TEST_TLS").map(|_| HubTls::Own),
+            trust: Trust::Usual,
             forge_secret: None,
             dir,
             base: "http://127.0.0.1:0/".parse().unwrap(),
@@ -102,6 +109,7 @@ impl World {
         let mut config = config(self.dir.path(), ([127, 0, 0, 1], port).into());
         config.approvers.clone_from(&self.approvers);
         config.reach.public_url.clone_from(&self.public_url);
+        config.reach.tls.clone_from(&self.tls);
         config.outside.forge_secret.clone_from(&self.forge_secret);
         let ahead = Arc::clone(&self.ahead);
         config.clock = Clock::new(move || {
@@ -114,7 +122,16 @@ impl World {
             port == 0 || hub.address().port() == port,
             "the port was taken"
         );
-        self.base = format!("http://{}/", hub.address()).parse().unwrap();
+        let scheme = match hub.fingerprint().cloned() {
+            Some(own) => {
+                self.trust = Trust::Exactly(own);
+                self.http = client_trusting(&self.trust);
+                "https"
+            }
+            None => "http",
+        };
+        let base = format!("{scheme}://{}/", hub.address());
+        self.base = base.parse().unwrap();
         self.running = Some((hub, cancel));
     }
 
@@ -122,6 +139,14 @@ impl World {
         if let Some((hub, cancel)) = self.running.take() {
             cancel.cancel();
             timeout(PATIENCE, hub.wait()).await.unwrap();
+        }
+    }
+
+    /// The hub as its clients know it.
+    pub(crate) fn workspace(&self) -> Workspace {
+        Workspace {
+            base: self.base.clone(),
+            trust: self.trust.clone(),
         }
     }
 
@@ -135,24 +160,24 @@ impl World {
 
     pub(crate) fn web_at(&self, role: Role, epoch: SharedEpoch) -> Web {
         let token = self.repo.agents[&role].bot.clone();
-        Web::new(&self.base, token, epoch).unwrap()
+        Web::new(self.workspace(), token, epoch).unwrap()
     }
 
     pub(crate) fn control(&self, role: Role) -> Control {
         let token = self.repo.agents[&role].bot.clone();
-        Control::new(&self.base, token, SharedEpoch::default()).unwrap()
+        Control::new(self.workspace(), token, SharedEpoch::default()).unwrap()
     }
 
     pub(crate) async fn socket(&self, role: Role) -> Socket {
         let token = self.repo.agents[&role].app.clone();
-        let opening = Socket::open(&self.base, token, CancellationToken::new());
+        let opening = Socket::open(self.workspace(), token, CancellationToken::new());
         timeout(PATIENCE, opening).await.unwrap().unwrap()
     }
 
     /// A call with the token that opens sockets.
     pub(crate) async fn app_call(&self, role: Role, method: &str) -> Value {
         let token = self.repo.agents[&role].app.clone();
-        let web = Web::new(&self.base, token, SharedEpoch::default()).unwrap();
+        let web = Web::new(self.workspace(), token, SharedEpoch::default()).unwrap();
         web.call(method, json!({})).await.unwrap()
     }
 
@@ -282,9 +307,14 @@ pub(crate) fn subject(kind: DecisionKind, words: &str) -> Subject {
 pub(crate) fn client() -> reqwest::Client {
     // reqwest panics without a TLS provider, also for plain HTTP; making one of
     // our own clients installs it.
-    let base = "http://127.0.0.1/".parse().unwrap();
+    let base: Url = "http://127.0.0.1/".parse().unwrap();
     Web::new(&base, Secret::new(""), SharedEpoch::default()).unwrap();
+    client_trusting(&Trust::Usual)
+}
+
+pub(crate) fn client_trusting(trust: &Trust) -> reqwest::Client {
     reqwest::Client::builder()
+        .tls_backend_preconfigured(trust.config().unwrap())
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .build()

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn web(slack: &SlackStandIn) -> Web {
-    let base = slack.base().parse().unwrap();
+    let base: url::Url = slack.base().parse().unwrap();
     Web::new(
         &base,
         Secret::new(slack.bot_token()),
@@ -23,7 +23,7 @@ fn web(slack: &SlackStandIn) -> Web {
 }
 
 async fn socket(slack: &SlackStandIn) -> Socket {
-    let base = slack.base().parse().unwrap();
+    let base: url::Url = slack.base().parse().unwrap();
     let token = Secret::new(slack.app_token());
     let opening = Socket::open(&base, token, CancellationToken::new());
     timeout(PATIENCE, opening).await.unwrap().unwrap()
@@ -53,7 +53,7 @@ async fn scopes_are_named_and_tokens_are_checked() {
         matches!(&refused, Err(SlackError::MissingScope { needed, .. }) if needed == "chat:write"),
         "{refused:?}"
     );
-    let base = slack.base().parse().unwrap();
+    let base: url::Url = slack.base().parse().unwrap();
     let wrong = Web::new(
         &base,
         Secret::new(slack.app_token()),
@@ -134,7 +134,9 @@ async fn each_event_goes_to_one_connection_and_ten_are_the_most() {
     let cancel = CancellationToken::new();
     let stop = cancel.clone();
     let eleventh =
-        tokio::spawn(async move { Socket::open(&base.parse().unwrap(), token, stop).await });
+        tokio::spawn(
+            async move { Socket::open(&base.parse::<url::Url>().unwrap(), token, stop).await },
+        );
     for n in 0..40 {
         slack.say(&ana, &channel, &format!("m{n}"), None);
     }
@@ -298,7 +300,7 @@ async fn files_go_both_ways_and_the_token_stays_at_home() {
     let elsewhere = SlackStandIn::start().await;
     let stranger = format!("{}files-pri/F1", elsewhere.base());
     assert!(web.fetch(&stranger, 100).await.is_err());
-    let base = slack.base().parse().unwrap();
+    let base: url::Url = slack.base().parse().unwrap();
     let nobody = Web::new(&base, Secret::new("xoxb-no"), SharedEpoch::default()).unwrap();
     assert!(
         nobody.fetch(link.as_str().unwrap(), 100).await.is_err(),

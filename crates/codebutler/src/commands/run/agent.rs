@@ -63,8 +63,8 @@ async fn work(
 ) -> Result<Exit, CliError> {
     let (asked, hub) = (config.renewal.clone(), config.hub.clone());
     if !hub_access::hub_runs(settings)? {
-        let remedy = hub_access::STARTS_A_HUB;
-        ui.note(format_args!("waiting for the hub at {hub}; {remedy}"));
+        let (at, remedy) = (&hub.base, hub_access::STARTS_A_HUB);
+        ui.note(format_args!("waiting for the hub at {at}; {remedy}"));
     }
     let ready = || {
         // Only the process that started us reads this.

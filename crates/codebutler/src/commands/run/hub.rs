@@ -1,9 +1,12 @@
-//! `codebutler hub`: the hub alone; `hub tokens`: who may speak to it.
+//! `codebutler hub`: the hub alone; `hub tokens`, `invite` and the like: who may speak to
+//! it. In a repository it serves that one first; outside of any it serves whoever joins.
 
-use std::{net::SocketAddr, time::Duration};
+mod machines;
 
-use butler_config::Settings;
-use butler_hub::{Hub, HubConfig, HubError, Tokens, runs_in};
+use std::{env, net::SocketAddr, time::Duration};
+
+use butler_config::{RepoFiles, Settings, machine_folder, set_up_root};
+use butler_hub::{Hub, HubConfig, HubError, runs_in};
 use butler_protocol::Secret;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -14,10 +17,11 @@ use crate::commands::run::{
     listen::{Listen, not_started},
 };
 use crate::{
-    commands::{environment, set_up_here},
+    commands::environment,
     error::CliError,
     exit::Exit,
-    hub_access, log,
+    hub_access::{self, address},
+    log,
     process::{self, renewal, running},
     supervise::READY,
     ui::Ui,
@@ -49,6 +53,20 @@ enum HubCommand {
         #[arg(long)]
         json: bool,
     },
+    Invite(machines::Invite),
+    /// List the machines that joined, and invitations that nobody has used yet
+    Machines {
+        /// As JSON, for scripts
+        #[arg(long)]
+        json: bool,
+    },
+    /// Send a machine away, or take an invitation back
+    Revoke {
+        /// Its id in `codebutler hub machines`
+        id: String,
+    },
+    /// Print the certificate that the hub made for itself, for programs that want a file of it
+    Certificate,
     /// Move the workspace into a PostgreSQL database, for more than one hub
     Migrate {
         /// Its address: postgres://user:password@host/name
@@ -58,22 +76,39 @@ enum HubCommand {
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let settings = Settings::load(&set_up_here()?, &environment)?;
+    let settings = settings()?;
+    hub_access::beside_hub(&settings)?;
     match &args.command {
+        Some(HubCommand::Invite(args)) => machines::invite(args, &settings, ui),
+        Some(HubCommand::Machines { json }) => machines::list(&settings, *json, ui),
+        Some(HubCommand::Revoke { id }) => machines::revoke(&settings, id, ui),
+        Some(HubCommand::Certificate) => machines::certificate(&settings, ui),
         Some(HubCommand::Tokens { json }) => tokens(&settings, *json, ui),
         Some(HubCommand::Migrate { to }) => migrate(&settings, to, ui),
         None => agent::told(serve(&settings, args, ui)),
     }
 }
 
+/// Those of the repo here; outside of any the machine's alone, with its folder in the
+/// place of a repo.
+fn settings() -> Result<Settings, CliError> {
+    let home = machine_folder(&environment);
+    if let Some(root) = set_up_root(&env::current_dir()?, home.as_deref()) {
+        return Ok(Settings::load(&root, &environment)?);
+    }
+    let nowhere = home.unwrap_or_default();
+    let files = RepoFiles::default();
+    Ok(Settings::load_from(&nowhere, &files, &environment)?)
+}
+
 fn serve(settings: &Settings, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let mut config = wiring::hub_config(settings)?;
-    config.listen = args.listen.address(config.listen)?;
-    config.reachable = args.listen.listen_anywhere;
+    config.listen = args.listen.address(settings)?;
+    config.reach.anywhere = args.listen.listen_anywhere;
     // `up` has chosen a free port for the hub that it keeps; if that is taken by
     // now, or when a hub that was shared ends, any port is better than none.
-    config.exact = args.listen.is_exact() && !args.stand_by;
-    let repo = wiring::repo_name(&settings.home, &settings.root)?;
+    config.reach.exact = args.listen.is_exact() && !args.stand_by;
+    let repo = wiring::own_repo(settings)?.unwrap_or_else(|| running::HUB.to_owned());
     let mut lines = log::start_process("hub", &settings.home, &repo);
     log::know(config.redactor.clone());
     let note = running::hold(&settings.home, &repo, running::HUB);
@@ -121,8 +156,13 @@ async fn until_ended(
             started => break started.map_err(not_started)?,
         }
     };
-    let url = format!("http://{}/", hub.address());
-    wiring::remember_hub(settings, &url)?;
+    let scheme = if hub.fingerprint().is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let url = format!("{scheme}://{}/", hub.address());
+    wiring::remember_hub(settings, &address::written(&url, hub.fingerprint()))?;
     let note = hub.noter();
     ui.line(format_args!("{READY} {url}"))?;
     let noting = async {
@@ -148,15 +188,16 @@ async fn stand_by(
     ui: &Ui,
 ) -> Result<Option<SocketAddr>, CliError> {
     let folder = wiring::hub_folder(settings);
-    let client = hub_access::client()?;
     let mut joined = None;
     while runs_in(&folder).map_err(CliError::internal)? {
         // It may be starting itself; what an earlier one left behind is silent.
         if joined.is_none()
-            && let Some(url) = wiring::remembered_hub(settings)
-            && let Ok(health) = url.join("healthz")
+            && let Some(hub) = wiring::remembered_hub(settings)
+            && let Ok(health) = hub.base.join("healthz")
+            && let Ok(client) = hub_access::client(&hub)
             && client.get(health).timeout(GLANCE * 4).send().await.is_ok()
         {
+            let url = hub.base;
             ui.line(format_args!("{READY} {url}"))?;
             joined = Some(url);
         }
@@ -191,7 +232,7 @@ fn migrate(settings: &Settings, to: &str, ui: &Ui) -> Result<Exit, CliError> {
 
 fn tokens(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, CliError> {
     let repo = hub_access::repo_tokens(settings)?;
-    let mut tokens = Tokens::open(wiring::hub_store(settings)).map_err(CliError::internal)?;
+    let mut tokens = hub_access::store(settings)?;
     let person = tokens.ensure_person("you").map_err(CliError::internal)?;
     if as_json {
         let agents: serde_json::Map<_, _> = repo

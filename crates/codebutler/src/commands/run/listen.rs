@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use butler_config::Settings;
 use butler_hub::HubError;
 
 use crate::error::CliError;
@@ -13,16 +14,17 @@ pub(crate) struct Listen {
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
 
-    /// Allow an address that other machines can reach; there is no TLS
+    /// Allow an address that other machines can reach without `hub.tls`: nothing is encrypted
     #[arg(long)]
     pub listen_anywhere: bool,
 }
 
 impl Listen {
     /// The address that was asked for, else the configured one.
-    pub(crate) fn address(&self, configured: SocketAddr) -> Result<SocketAddr, CliError> {
-        let address = self.listen.unwrap_or(configured);
-        if address.ip().is_loopback() || self.listen_anywhere {
+    pub(crate) fn address(&self, settings: &Settings) -> Result<SocketAddr, CliError> {
+        let hub = &settings.machine.hub;
+        let address = self.listen.unwrap_or(hub.listen);
+        if address.ip().is_loopback() || hub.tls.is_some() || self.listen_anywhere {
             Ok(address)
         } else {
             Err(not_started(HubError::NotLoopback(address)))
@@ -44,13 +46,16 @@ pub(crate) fn not_started(error: HubError) -> CliError {
             CliError::user(error).hint("`codebutler doctor` says what is wrong with the Slack app")
         }
         HubError::NotLoopback(_) => CliError::user(error)
+            .hint("encrypt it: `hub.tls` \"self\" in the machine config, or your own certificate")
             .hint(
-                "listen on 127.0.0.1 and let an SSH tunnel or a reverse proxy with TLS lead there",
+                "or listen on 127.0.0.1 and let an SSH tunnel or a reverse proxy with TLS lead there",
             )
             .hint(
                 "or add --listen-anywhere: who reaches the port needs a token or a link, \
                  and everybody on the way can read along",
             ),
+        HubError::Certificate(..) => CliError::user(error)
+            .hint("`hub.tls` and `hub.tlsKey` in the machine config name its files, in PEM"),
         HubError::Listen { .. } => CliError::because(error).hint(
             "choose another address with --listen, or leave it out: then the next free port is used",
         ),

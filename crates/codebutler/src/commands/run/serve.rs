@@ -12,6 +12,7 @@ use std::{
 };
 
 use butler_config::{FOLDER, Settings, machine_folder, set_up_root};
+use butler_protocol::Role;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         return Err(error.hint("run `codebutler init` in a repository"));
     };
     let settings = Settings::load(&first, &environment)?;
-    let listen = args.listen.address(settings.machine.hub.listen)?;
+    let listen = args.listen.address(&settings)?;
     let quiet = Duration::try_from_secs_f64(args.quiet * 60.0).map_err(CliError::user)?;
     for root in repos.values() {
         register(root, ui);
@@ -101,7 +102,13 @@ fn repos(home: &Path) -> Result<BTreeMap<String, PathBuf>, CliError> {
     let mut roots = names::known(home)?;
     let here = set_up_root(&std::env::current_dir()?, Some(home));
     roots.extend(here.filter(|root| !roots.contains(root)));
-    roots.retain(|root| root.join(FOLDER).is_dir());
+    // One that joined a hub elsewhere is none of this one's.
+    let (machine, _) = Settings::machine(&environment)?;
+    let elsewhere = |root: &Path| {
+        let root = root.to_str().unwrap_or_default();
+        machine.joined.contains_key(root)
+    };
+    roots.retain(|root| root.join(FOLDER).is_dir() && !elsewhere(root));
     let named = |root: PathBuf| Ok((wiring::repo_name(home, &root)?, root));
     roots.into_iter().map(named).collect()
 }
@@ -199,7 +206,7 @@ impl Company<'_> {
             return;
         };
         let lines = Arc::clone(&self.lines);
-        match Agents::start(&self.home, root, lines, &self.cancel) {
+        match Agents::start(&self.home, root, &Role::ALL, lines, &self.cancel) {
             Ok(team) => {
                 ui.note(format_args!("{repo} wakes"));
                 let since = Instant::now();

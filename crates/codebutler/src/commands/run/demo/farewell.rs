@@ -9,7 +9,7 @@ use butler_protocol::Role;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::{error::CliError, hub_access, person::Person, ui::Ui};
+use crate::{error::CliError, hub_access, person::Person, ui::Ui, wiring};
 
 /// How often the board is looked at.
 const LOOK: Duration = Duration::from_millis(250);
@@ -98,7 +98,7 @@ async fn say(settings: &Settings, url: &str, root: &str, end: &str) -> Result<()
         "icon_emoji": Role::Pm.icon(),
         "text": format!("{story} The other stories are in the channel. {NEXT}"),
     });
-    let posting = hub_access::client()?
+    let posting = hub_access::client(&wiring::hub(settings)?)?
         .post(format!(
             "{}/api/chat.postMessage",
             url.trim_end_matches('/')

@@ -11,7 +11,7 @@ mod team;
 use std::{sync::Arc, time::Duration};
 
 use butler_config::Settings;
-use butler_hub::{Tokens, runs_in};
+use butler_hub::runs_in;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use crate::commands::run::up::team::{Agents, HubAlone, Place, Team};
@@ -59,7 +59,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     let settings = Settings::load(&root, &environment)?;
-    let listen = args.listen.address(settings.machine.hub.listen)?;
+    hub_access::beside_hub(&settings)?;
+    let listen = args.listen.address(&settings)?;
     // A hub that runs is joined wherever it listens.
     let joins = runs_in(&wiring::hub_folder(&settings)).map_err(CliError::internal)?;
     process::run(async move |cancel| {
@@ -153,7 +154,8 @@ pub(crate) fn lines(all: bool) -> LineSink {
 pub(crate) fn login_link(settings: &Settings, url: &str) -> Result<String, CliError> {
     let public = settings.machine.hub.public_url.as_deref();
     let page = public.unwrap_or(url).trim_end_matches('/');
-    let mut tokens = Tokens::open(wiring::hub_store(settings)).map_err(CliError::internal)?;
-    let code = tokens.login_link().map_err(CliError::internal)?;
+    let code = hub_access::store(settings)?
+        .login_link()
+        .map_err(CliError::internal)?;
     Ok(format!("{page}/login?code={}", code.expose()))
 }

@@ -98,18 +98,19 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// Starts all of them. A repo that has a team already is left alone.
+    /// Starts those of these roles. A repo that has a team already is left alone.
     pub(crate) fn start(
         home: &Path,
         root: &Path,
+        roles: &[Role],
         lines: LineSink,
         cancel: &CancellationToken,
     ) -> Result<Self, CliError> {
         let claim = Claim::take(home, root)?;
         let cancel = cancel.child_token();
         let supervisor = Supervisor::new(lines, cancel.clone());
-        for role in Role::ALL {
-            supervisor.keep(role_job(home, root, role)?);
+        for role in roles {
+            supervisor.keep(role_job(home, root, *role)?);
         }
         Ok(Self {
             supervisor,

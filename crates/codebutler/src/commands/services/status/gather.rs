@@ -3,8 +3,8 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use butler_config::Settings;
-use butler_protocol::{Role, ThreadId, Usd};
+use butler_config::{JoinedHub, Settings};
+use butler_protocol::{Refusal, Role, ThreadId, Usd};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::{
         setup::slack::troubles,
     },
     error::CliError,
-    hub_access,
+    hub_access::{self, joining},
     person::Person,
     process::running::{self, HUB, Note},
     wiring,
@@ -115,12 +115,18 @@ pub(crate) async fn gather(
 ) -> Result<RepoStatus, CliError> {
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
     let hub = match hub_access::hub_runs(settings)? {
-        true => wiring::remembered_hub(settings),
+        true => wiring::hub(settings).ok().map(|hub| hub.base),
         false => None,
     };
+    let joined = settings.joined();
     let told = match &hub {
+        Some(_) if joined.is_some() => ask_joined(settings).await,
         Some(url) => ask_hub(settings, url.as_str(), &repo).await,
         None => None,
+    };
+    let given = |name: &str| {
+        let is = |joined: &JoinedHub| joined.roles().iter().any(|role| role.as_str() == name);
+        joined.is_none_or(is)
     };
     let services = service_states(manager, &repo);
     let by_up = running::team(&settings.home, &repo).is_some();
@@ -153,7 +159,7 @@ pub(crate) async fn gather(
                     at_ms: line.at_ms,
                     what: line.message,
                 }),
-            expected: service.is_some() || by_up,
+            expected: service.is_some() || by_up && given(name),
             note,
         }
     };
@@ -162,8 +168,8 @@ pub(crate) async fn gather(
         root: settings.root.display().to_string(),
         hub: hub.map(String::from),
         hub_answers: told.is_some(),
-        open_threads: told.as_ref().map(|told| told.open),
-        threads_at_work: told.as_ref().map(|told| told.at_work),
+        open_threads: told.as_ref().and_then(|told| told.open),
+        threads_at_work: told.as_ref().and_then(|told| told.at_work),
         spent_today: told.as_ref().and_then(|told| told.spent_today),
         day_cap: told.as_ref().and_then(|told| told.day_cap),
         slack: told.and_then(|told| told.slack),
@@ -201,13 +207,14 @@ fn state(runs: bool, service: Option<&ServiceState>) -> (State, u32, Option<Stri
 }
 
 /// What the hub says about a repo.
+#[derive(Default)]
 struct Told {
     /// Roles that are connected, with the threads they work on.
     online: HashMap<Role, Vec<String>>,
     /// Roles that the hub does not let in, and why.
     turned_away: HashMap<Role, String>,
-    open: usize,
-    at_work: usize,
+    open: Option<usize>,
+    at_work: Option<usize>,
     spent_today: Option<Usd>,
     day_cap: Option<Usd>,
     slack: Option<Value>,
@@ -245,6 +252,27 @@ async fn ask_hub(settings: &Settings, url: &str, repo: &str) -> Option<Told> {
     tokio::time::timeout(PATIENCE, asking).await.ok().flatten()
 }
 
+/// What a hub on another machine says about the roles that it gave this one.
+async fn ask_joined(settings: &Settings) -> Option<Told> {
+    const AWAY: &str =
+        "the hub sent this machine away; `codebutler hub invite` there invites it again";
+    let asked = tokio::time::timeout(PATIENCE, joining::ask(settings))
+        .await
+        .ok()?;
+    let mut told = Told::default();
+    for (role, heard) in asked {
+        match heard {
+            Ok(true) => drop(told.online.insert(role, Vec::new())),
+            Ok(false) => {}
+            Err(error) if error.refusal().is_some_and(Refusal::is_final) => {
+                told.turned_away.insert(role, AWAY.to_owned());
+            }
+            Err(_) => return None,
+        }
+    }
+    Some(told)
+}
+
 fn told(repo: &str, agents: &Value, cost: &Value, board: &Value) -> Told {
     let members = agents["agents"].as_array().into_iter().flatten();
     let ours = members.filter(|one| one["repo"] == repo);
@@ -268,11 +296,13 @@ fn told(repo: &str, agents: &Value, cost: &Value, board: &Value) -> Told {
     Told {
         turned_away: turned_away.collect(),
         online: online.collect(),
-        open: cards
-            .iter()
-            .filter(|card| card["phase"] != "closed")
-            .count(),
-        at_work: cards.iter().filter(is_at_work).count(),
+        open: Some(
+            cards
+                .iter()
+                .filter(|card| card["phase"] != "closed")
+                .count(),
+        ),
+        at_work: Some(cards.iter().filter(is_at_work).count()),
         spent_today: money("today"),
         day_cap: money("day_cap"),
         slack: None,

@@ -9,6 +9,7 @@ mod files;
 mod finding;
 pub(crate) mod forge;
 mod git;
+mod hub;
 mod mcp;
 mod models;
 mod network;
@@ -69,6 +70,7 @@ const PROBES: &[Probe] = &[
     git::examine,
     forge::examine,
     files::examine,
+    hub::examine,
     models::examine,
     sandbox::examine,
     mcp::examine,

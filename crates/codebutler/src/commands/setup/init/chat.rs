@@ -64,7 +64,7 @@ pub(crate) fn choose(
         return Ok(Chat::in_slack(channel, guided));
     }
     let connected = machine.slack.bot_token.is_some();
-    if !ask || !new_repo || connected {
+    if !ask || !new_repo || connected || args.join.is_some() {
         return Ok(Chat::on_the_page(channel));
     }
     let choices = [

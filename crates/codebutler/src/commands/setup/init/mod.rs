@@ -19,10 +19,16 @@ mod seed;
 mod stage;
 mod trying;
 
-use std::{env, path::Path};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use crate::ui::paint::Paint;
-use butler_config::{Ask, FOLDER, RepoFiles, Settings, agree, machine_folder, repository_root};
+use butler_config::{
+    Ask, FOLDER, JoinedHub, Machine, RepoFiles, Settings, agree, machine_folder, repository_root,
+};
+use butler_tls::Trust;
 
 pub(crate) use ask::stopped;
 pub(crate) use stage::{Access, Staged};
@@ -42,6 +48,8 @@ use crate::{
     commands::{environment, git_will_do, no_repository},
     error::{CliError, show_problems},
     exit::Exit,
+    hub_access::{address::JoinLink, joining},
+    process,
     ui::Ui,
     wiring::forge_hosts,
 };
@@ -78,9 +86,12 @@ pub(crate) struct Args {
     /// The model that every role asks [default: the only one that an endpoint other than OpenRouter lists]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Connect real Slack: tokens from SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or asked for
+    /// Connect real Slack by SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or ask
     #[arg(long)]
     slack: bool,
+    /// Join the hub on another machine, by a link that was printed there
+    #[arg(long, value_name = "LINK", conflicts_with_all = ["slack", "channel"])]
+    join: Option<String>,
     /// Take everything untried: key, address, model, guessed commands
     #[arg(long)]
     untried: bool,
@@ -90,6 +101,22 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Joins a hub, and asks nothing.
+    pub(crate) fn joining(link: String) -> Self {
+        Self {
+            yes: true,
+            channel: None,
+            provider: None,
+            model_url: None,
+            model_key_env: None,
+            model: None,
+            slack: false,
+            join: Some(link),
+            untried: false,
+            checks: Vec::new(),
+        }
+    }
+
     /// The same, with questions or without.
     pub(crate) fn asking(&self, ask: bool) -> Self {
         Self {
@@ -106,14 +133,15 @@ impl Args {
             &self.model_key_env,
             &self.model,
         ];
-        let listed = self.slack || self.provider.is_some() || !self.checks.is_empty();
+        let listed =
+            self.slack || self.join.is_some() || self.provider.is_some() || !self.checks.is_empty();
         listed || named.iter().any(|flag| flag.is_some())
     }
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let exit = set_up(args, ui)?;
-    if exit == Exit::Done && !args.yes && ui.can_ask() {
+    if exit == Exit::Done && !args.yes && args.join.is_none() && ui.can_ask() {
         return offer(ui);
     }
     Ok(exit)
@@ -131,6 +159,10 @@ pub(crate) fn set_up(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         CliError::user("the home folder is not known").hint("set HOME or CODEBUTLER_HOME")
     })?;
     let (machine, _) = Settings::machine(&environment)?;
+    let link = match &args.join {
+        Some(text) => Some(found(text, &machine)?),
+        None => None,
+    };
     let before = asks_of(&root);
     let answers = Answers::collect(
         args,
@@ -144,14 +176,49 @@ pub(crate) fn set_up(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     )?;
 
     let mut staged = Staged::new();
-    seed::machine(&home, &answers, &mut staged)?;
     seed::repository(&root, &answers, &mut staged)?;
+    // Last: a code works once, and what can fail has been tried.
+    let joined = match link {
+        Some(link) => Some(process::run_on_one_thread(async |_| {
+            joining::exchange(&link).await
+        })?),
+        None => None,
+    };
+    seed::machine(&home, &root, &answers, joined.as_ref(), &mut staged)?;
     let written = staged.persist()?;
 
     report(&root, &written, &answers, ui)?;
     let exit = check_result(&root, &before, args.yes, ui)?;
-    go_on(ui)?;
+    match &joined {
+        Some(joined) => joined_to(joined, ui)?,
+        None => go_on(ui)?,
+    }
     Ok(exit)
+}
+
+/// Reads a link, and asks the hub who it is.
+fn found(text: &str, machine: &Machine) -> Result<JoinLink, CliError> {
+    let mut link = JoinLink::read(text)?;
+    if link.hub.trust == Trust::Usual {
+        link.hub.trust = Trust::with_file(machine.network.ca_file.as_ref().map(PathBuf::from));
+    }
+    process::run_on_one_thread(async |_| joining::greet(&link.hub).await)?;
+    Ok(link)
+}
+
+fn joined_to(joined: &JoinedHub, ui: &Ui) -> Result<(), CliError> {
+    ui.line(format_args!(
+        "\njoined   {} as {}: {} of {}",
+        joined.url,
+        joined.machine,
+        joining::titles(&joined.roles()),
+        joined.repo
+    ))?;
+    ui.line(format_args!(
+        "Next: {} runs them here.",
+        "codebutler worker".bold()
+    ))?;
+    Ok(())
 }
 
 /// Goes on at once, if the person wants to.

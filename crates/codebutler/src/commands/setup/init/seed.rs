@@ -4,9 +4,9 @@
 
 use std::{fs, io, path::Path};
 
-use butler_config::{Change, FOLDER, Models, RepoFiles, Settings, edit};
+use butler_config::{Change, FOLDER, JoinedHub, Models, RepoFiles, Settings, edit};
 use butler_playbook::builtin_files;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::commands::playbook::roles;
 use crate::commands::setup::init::{
@@ -39,13 +39,24 @@ const MACHINE: &str = "\
 {}
 ";
 
-/// Stages the machine config: new, or with the endpoint added that was asked for.
-pub(crate) fn machine(home: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
+/// Stages the machine config: new, or with the endpoint added that was asked for, and the
+/// hub that the repo joined.
+pub(crate) fn machine(
+    home: &Path,
+    root: &Path,
+    answers: &Answers,
+    joined: Option<&JoinedHub>,
+    staged: &mut Staged,
+) -> Result<(), CliError> {
     let file = home.join("config.json");
     let old = read(&file)?;
     let mut text = old.clone().unwrap_or_else(|| MACHINE.to_owned());
     for (path, value) in answers.machine_keys() {
         text = set(&file, &text, &path, value)?;
+    }
+    if let Some(joined) = joined {
+        let path = ["joined".to_owned(), root.display().to_string()];
+        text = set(&file, &text, &path, json!(joined))?;
     }
     Settings::check_machine(&file, &text, &environment)?;
     if old.as_ref() == Some(&text) {

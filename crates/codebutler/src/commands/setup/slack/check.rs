@@ -46,10 +46,7 @@ pub(super) fn run(ui: &Ui) -> Result<Exit, CliError> {
 }
 
 fn lines(tokens: &AppTokens, settings: Option<&Settings>) -> Vec<Line> {
-    let workspace = Workspace {
-        base: tokens.base.clone(),
-        ca_file: tokens.ca_file.clone(),
-    };
+    let workspace = Workspace::with_file(tokens.base.clone(), tokens.ca_file.clone());
     let mut lines = Vec::new();
     match slack_check::bot(&workspace, &tokens.bot) {
         Ok(status) => {
@@ -142,7 +139,7 @@ pub(crate) fn running(settings: &Settings) -> Result<Option<Value>, CliError> {
         return Ok(None);
     };
     process::run_on_one_thread(async move |_cancel| {
-        let person = Person::join(settings, url.as_str())?;
+        let person = Person::join(settings, url.base.as_str())?;
         Ok(Some(person.slack().await?))
     })
 }

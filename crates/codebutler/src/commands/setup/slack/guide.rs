@@ -2,6 +2,8 @@
 //! tokens, the channel. Every answer is tried at once, and one that does not work is
 //! said and asked for again; nothing that was right before is lost.
 
+use std::path::PathBuf;
+
 use butler_config::Machine;
 use butler_protocol::Secret;
 use butler_slack::Workspace;
@@ -60,7 +62,7 @@ pub(crate) fn guide(
         bot,
         app,
         base: workspace.base.clone(),
-        ca_file: workspace.ca_file.clone(),
+        ca_file: machine.network.ca_file.clone().map(PathBuf::from),
     };
     let Ok(Status { url, .. }) = slack_check::bot(&workspace, &tokens.bot) else {
         let (channel, link) = (None, None);
