@@ -11,7 +11,7 @@ use std::{
 
 use butler_hub::{Hub, StorePlace, Tokens};
 use butler_protocol::{Clock, Secret};
-use butler_testkit::{Postgres, Proxy, SlackStandIn};
+use butler_testkit::{Postgres, Proxy, SlackStandIn, Visit};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -289,7 +289,7 @@ impl Pair {
     /// What Slack saw of them. Who asks who it is does nothing that only the owner may.
     pub(crate) fn acts(&self) -> Vec<Act> {
         let visits = self.slack.iter().flat_map(SlackStandIn::visits);
-        let acts = visits.filter(|visit| visit.what != "auth.test");
+        let acts = visits.filter(|visit: &Visit| visit.what != "auth.test");
         acts.map(|visit| {
             let at = HOSTS.iter().position(|host| *host == visit.host).unwrap();
             Act {
