@@ -1,5 +1,5 @@
-//! The addresses that the loader wrote into the program when it was started: megabytes
-//! of pages that are this process's own. Each process that is forked gets the entries of all of
+//! The addresses that the loader wrote into the program when it was started: more
+//! than a megabyte of pages that are this process's own. Each process that is forked gets the entries of all of
 //! them copied and gives them back, for the few that it looks at.
 #![expect(unsafe_code, reason = "asks the loader where they are, and maps pages")]
 
