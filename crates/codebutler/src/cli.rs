@@ -268,7 +268,7 @@ pub(crate) fn command() -> Clap {
     let command = Cli::command();
     let groups = groups(&command);
     command.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n\
+        "{{about-with-newline}}{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n\
              Help on a command: codebutler <command> --help\n"
     ))
 }
