@@ -103,7 +103,8 @@ impl Call {
     /// The name in it.
     pub(crate) fn host(&self) -> String {
         let base = self.base();
-        base.split_once("://").map_or(base.clone(), |(_, host)| host.to_owned())
+        base.split_once("://")
+            .map_or(base.clone(), |(_, host)| host.to_owned())
     }
 }
 

@@ -84,7 +84,7 @@ async fn serve_in_a_pair() {
         .init();
     let orders: Orders = serde_json::from_str(&orders).unwrap();
     let mut config = config(orders.folder.as_ref(), orders.listen);
-    config.exact = true;
+    config.reach.exact = true;
     config.database = Some(Secret::new(orders.database));
     config.clock = Clock::new(move || {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
