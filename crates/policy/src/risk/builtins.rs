@@ -201,10 +201,8 @@ impl Analyzer<'_> {
                 }
                 self.inner_apart(&value.with(command), state);
             }
-            _ if is("compiler-variables") => {
-                if runs_a_text(&value.text) {
-                    self.ask(format!("{name} makes other programs run a command"));
-                }
+            _ if is("compiler-variables") && runs_a_text(&value.text) => {
+                self.ask(format!("{name} makes other programs run a command"));
             }
             _ if is("code-variables") && !matches!(value.as_str(), "" | "/dev/null") => {
                 self.ask(format!("{name} makes other programs run code"));
@@ -236,10 +234,8 @@ impl Analyzer<'_> {
             name if name.starts_with("BASH_FUNC_") => {
                 self.ask(format!("{name} gives shells a function"));
             }
-            name if name.starts_with("GIT_CONFIG_KEY_") => {
-                if super::code::executes(&value.text) {
-                    self.ask(format!("git's {} runs a command", value.text));
-                }
+            name if name.starts_with("GIT_CONFIG_KEY_") && super::code::executes(&value.text) => {
+                self.ask(format!("git's {} runs a command", value.text));
             }
             _ => {}
         }
