@@ -218,10 +218,10 @@ impl Control {
             return json_of::<Value>(&path, answer).await.map(|_| Vec::new());
         }
         let bytes = answer.bytes().await;
-        let bytes = bytes.map_err(|error| SlackError::answer(&path, error.without_url()))?;
+        let bytes = bytes.map_err(|error| SlackError::answer(&path, &error.without_url()))?;
         if Sha256Hex::of(&bytes).as_str() != body.as_str() {
             let detail = "the body does not have the hash it is named by";
-            return Err(SlackError::answer(&path, detail));
+            return Err(SlackError::answer(&path, &detail));
         }
         Ok(bytes.to_vec())
     }
@@ -251,10 +251,10 @@ impl Control {
 async fn json_of<T: DeserializeOwned>(method: &str, answer: Response) -> Result<T, SlackError> {
     let status = answer.status();
     let body = answer.json().await;
-    let body: Value = body.map_err(|error| SlackError::answer(method, error.without_url()))?;
+    let body: Value = body.map_err(|error| SlackError::answer(method, &error.without_url()))?;
     if !status.is_success() {
         let code = body["error"].as_str().unwrap_or("refused");
         return Err(SlackError::api(method, code));
     }
-    T::deserialize(body).map_err(|error| SlackError::answer(method, error))
+    T::deserialize(body).map_err(|error| SlackError::answer(method, &error))
 }

@@ -68,7 +68,7 @@ pub enum SlackError {
 
 impl SlackError {
     /// Something odd in an answer.
-    pub(crate) fn answer(method: &str, detail: impl ToString) -> Self {
+    pub(crate) fn answer(method: &str, detail: &dyn ToString) -> Self {
         SlackError::Answer {
             method: method.to_owned(),
             detail: detail.to_string(),

@@ -91,7 +91,7 @@ impl Caller {
                     Ok(answer) if answer.status().is_server_error() => {
                         if Instant::now() + pause > give_up {
                             let status = format_args!("HTTP {}", answer.status());
-                            return Err(SlackError::answer(method, status));
+                            return Err(SlackError::answer(method, &status));
                         }
                         jittered(pause)
                     }

@@ -31,7 +31,7 @@ impl Web {
             .caller
             .send_once(method, |client| client.post(url).form(&form));
         let answer = sending.await?;
-        let odd = |detail: String| SlackError::answer(method, detail);
+        let odd = |detail: String| SlackError::answer(method, &detail);
         if answer.status() == StatusCode::TOO_MANY_REQUESTS {
             return Err(SlackError::RateLimited {
                 method: method.to_owned(),
@@ -60,7 +60,7 @@ impl Web {
     /// Fails when it cannot be had; a page that asks to sign in counts as that.
     pub async fn fetch(&self, url: &str, limit: usize) -> Result<(String, Vec<u8>), SlackError> {
         const METHOD: &str = "file download";
-        let odd = |detail: &str| SlackError::answer(METHOD, detail);
+        let odd = |detail: &str| SlackError::answer(METHOD, &detail);
         let url = Url::parse(url).map_err(|_| odd("not an address"))?;
         if !self.caller.trusts(&url) {
             return Err(odd("not a file of this workspace"));
@@ -125,7 +125,7 @@ fn taken(method: &str, status: StatusCode) -> Result<(), SlackError> {
     if status.is_success() {
         return Ok(());
     }
-    Err(SlackError::answer(method, format_args!("HTTP {status}")))
+    Err(SlackError::answer(method, &format_args!("HTTP {status}")))
 }
 
 fn refused(method: &str, body: &Value) -> SlackError {

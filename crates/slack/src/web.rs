@@ -97,7 +97,7 @@ impl Web {
                     .await?;
                 let body = answer.json().await;
                 let body: Value =
-                    body.map_err(|error| SlackError::answer(method, error.without_url()))?;
+                    body.map_err(|error| SlackError::answer(method, &error.without_url()))?;
                 if body["ok"] == json!(true) {
                     return Ok(body);
                 }
@@ -120,14 +120,14 @@ impl Web {
         let answer = sending.await?;
         let status = answer.status();
         let bytes = answer.bytes().await;
-        let bytes = bytes.map_err(|error| SlackError::answer(&method, error.without_url()))?;
+        let bytes = bytes.map_err(|error| SlackError::answer(&method, &error.without_url()))?;
         if status.is_success() {
             return Ok(bytes.to_vec());
         }
         let refused: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         Err(match refused["error"].as_str() {
             Some(code) => SlackError::api(&method, code),
-            None => SlackError::answer(&method, format_args!("HTTP {status}")),
+            None => SlackError::answer(&method, &format_args!("HTTP {status}")),
         })
     }
 
@@ -269,7 +269,7 @@ fn read<T: serde::de::DeserializeOwned>(
     field: &str,
 ) -> Result<T, SlackError> {
     T::deserialize(&answer[field])
-        .map_err(|error| SlackError::answer(method, format_args!("`{field}`: {error}")))
+        .map_err(|error| SlackError::answer(method, &format_args!("`{field}`: {error}")))
 }
 
 pub(crate) fn as_form(args: Value) -> Vec<(String, String)> {

@@ -314,6 +314,8 @@ fn the_suite_holds_encrypted() {
             "runs::",
         ])
         .args(["stopping::", "words::"])
+        // A browser has no way to pin, and rightly refuses a certificate of our own.
+        .args(["--skip", "seen_at_both_sizes"])
         .arg("--test-threads=2")
         .env("CODEBUTLER_TEST_TLS", "1")
         .stdin(Stdio::null())

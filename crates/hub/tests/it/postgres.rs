@@ -41,8 +41,9 @@ const AGAIN: &[&str] = &[
 /// in bad weather.
 const KILLED: &[&str] = &["kills::", "kill_storm::", "relay_kills::", "relay_storm::"];
 
-/// Tests that look into SQLite's file themselves, and one with a browser.
-const NOT: &[&str] = &["after_a_longer_absence", "by_clicks"];
+/// Tests that look into SQLite's file themselves, one with a browser, and one that runs
+/// others again.
+const NOT: &[&str] = &["after_a_longer_absence", "by_clicks", "holds_encrypted"];
 
 #[test]
 fn the_suite_holds_on_postgres() {

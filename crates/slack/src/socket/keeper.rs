@@ -172,7 +172,7 @@ impl Keeper {
         let opening = async {
             match &mut self.opening {
                 Some(opening) => opening.await.unwrap_or_else(|error| {
-                    Err(SlackError::answer("apps.connections.open", error))
+                    Err(SlackError::answer("apps.connections.open", &error))
                 }),
                 None => std::future::pending().await,
             }
