@@ -13,7 +13,6 @@ pub(crate) mod file;
 pub(crate) mod migrate;
 pub(crate) mod place;
 pub(crate) mod postgres;
-mod readers;
 pub(crate) mod shared;
 pub(crate) mod snapshot;
 pub(crate) mod sql;
@@ -37,7 +36,6 @@ use crate::{
         db::Db,
         place::StorePlace,
         postgres::Address,
-        readers::Readers,
         threads::{Change, Job, Look},
         tx::Tx,
     },
@@ -45,18 +43,31 @@ use crate::{
 
 pub(crate) use threads::StoreThreads;
 
-/// Changes that wait before their callers have to.
+/// Changes, and looks per reader, that wait before their callers have to.
 const QUEUE: usize = 1_024;
 /// Threads that read; one long look does not hold up the others.
 const READERS: usize = 2;
 /// How long a thread may take to give a sign of life.
 const SIGN: Duration = Duration::from_secs(5);
 
+/// The way to one thread that reads.
+struct Reader {
+    asks: mpsc::Sender<Job<Look>>,
+    /// Held by every look that waits or is under way there.
+    busy: Arc<()>,
+}
+
+impl Reader {
+    fn busy(&self) -> usize {
+        Arc::strong_count(&self.busy)
+    }
+}
+
 /// The way to the store's threads.
 #[derive(Clone)]
 pub(crate) struct Store {
     changes: mpsc::Sender<Job<Change>>,
-    looks: Arc<Readers>,
+    looks: Arc<[Reader]>,
     clock: Clock,
     /// The name of this hub among those that share the store, and where they meet.
     hub: Arc<str>,
@@ -79,11 +90,14 @@ impl Store {
         for _ in 0..READERS {
             let (asks, asked) = mpsc::channel(QUEUE);
             started.push(threads::reader(&place, asked)?);
-            looks.push(asks);
+            looks.push(Reader {
+                asks,
+                busy: Arc::default(),
+            });
         }
         let store = Self {
             changes,
-            looks: Arc::new(Readers::new(looks)),
+            looks: looks.into(),
             clock,
             hub,
             meets: place.shared().cloned(),
@@ -133,14 +147,17 @@ impl Store {
         F: FnOnce(&Db) -> Result<T, Trouble> + Send + 'static,
     {
         let (answer, waiting) = oneshot::channel();
-        let (claim, reader) = self.looks.claim().await.ok_or(Trouble::Closed)?;
+        let reader = self.looks.iter().min_by_key(|reader| reader.busy());
+        let reader = reader.ok_or(Trouble::Closed)?;
+        let counted = Arc::clone(&reader.busy);
         let look: Look = Box::new(move |db| {
             let outcome = work(db);
-            // Before the answer: whoever has it may bring the next look at once.
-            drop(claim);
+            // Before the answer: whoever has it may bring the next look at once, which
+            // is not to be queued behind somebody else's long one.
+            drop(counted);
             let _ = answer.send(outcome);
         });
-        let queued = reader.send(Job::Work(look)).await;
+        let queued = reader.asks.send(Job::Work(look)).await;
         queued.map_err(|_| Trouble::Closed)?;
         waiting.await.map_err(|_| Trouble::Closed)?
     }
@@ -160,7 +177,7 @@ impl Store {
             return Err("the hub cannot write to its store; its log says why");
         }
         for reader in self.looks.iter() {
-            if !gives_a_sign(reader).await {
+            if !gives_a_sign(&reader.asks).await {
                 return Err("the hub cannot read its store; its log says why");
             }
         }
@@ -171,7 +188,7 @@ impl Store {
         // A thread that is gone already needs no telling.
         let _ = self.changes.send(Job::Close).await;
         for reader in self.looks.iter() {
-            let _ = reader.send(Job::Close).await;
+            let _ = reader.asks.send(Job::Close).await;
         }
     }
 }
