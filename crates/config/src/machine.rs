@@ -2,6 +2,7 @@
 //! with their keys, where the hub is, who may approve, and what a person on
 //! this machine has agreed to.
 
+pub(crate) mod operation;
 pub(crate) mod search;
 
 use std::{collections::BTreeMap, net::SocketAddr};
@@ -10,6 +11,7 @@ use butler_protocol::{Role, Secret, Standing, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::operation::{HubLimits, HubRetention};
 use self::search::MachineSearch;
 use crate::mcp::MachineMcp;
 
@@ -192,6 +194,14 @@ pub struct HubAddress {
     /// names the schema; `codebutler hub migrate` moves a workspace there.
     #[schemars(with = "Option<String>", extend("x-secret" = true))]
     pub database: Option<Secret>,
+    /// What reads `/metrics` as a bearer token. Unset: whoever reaches a hub that listens to this
+    /// machine only and has no `publicUrl`, and nobody else.
+    #[schemars(with = "Option<String>", extend("x-secret" = true))]
+    pub metrics_token: Option<Secret>,
+    /// How long the hub keeps things as they are.
+    pub retention: HubRetention,
+    /// What each repository, person and token may use.
+    pub limits: HubLimits,
 }
 
 impl Default for HubAddress {
@@ -203,6 +213,9 @@ impl Default for HubAddress {
             traces: None,
             forge_secret: None,
             database: None,
+            metrics_token: None,
+            retention: HubRetention::default(),
+            limits: HubLimits::default(),
         }
     }
 }

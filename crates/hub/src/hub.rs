@@ -3,6 +3,7 @@
 pub(crate) mod app;
 mod ready;
 pub(crate) mod together;
+mod upkeep;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -28,7 +29,7 @@ use tracing::info;
 use url::Url;
 
 use crate::{
-    Caps, HubError, RelayConfig,
+    Caps, HubError, Limits, RelayConfig, Retention,
     agent_api::{
         self,
         live_log::{self, LiveLog},
@@ -93,8 +94,8 @@ pub struct HubConfig {
     pub reachable: bool,
     /// Whether another port will not do when this one is taken.
     pub exact: bool,
-    /// After so long somebody is told that the role they named is not running.
-    pub absent_after: Duration,
+    /// What an operator sets beside all that.
+    pub operation: Operation,
     /// What time it is.
     pub clock: Clock,
 }
@@ -108,6 +109,30 @@ pub struct Outside {
     pub traces: Option<Webhook>,
     /// What the forge signs its webhooks with; without it none is taken.
     pub forge_secret: Option<Secret>,
+}
+
+/// What an operator sets, and what holds without a word of theirs.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// After so long somebody is told that the role they named is not running.
+    pub absent_after: Duration,
+    /// How long things are kept as they are.
+    pub retention: Retention,
+    /// What a repository, a person or a token may use.
+    pub limits: Limits,
+    /// Who may read the metrics from another machine; without it only this one may.
+    pub metrics_token: Option<Secret>,
+}
+
+impl Default for Operation {
+    fn default() -> Self {
+        Self {
+            absent_after: Duration::from_secs(30),
+            retention: Retention::default(),
+            limits: Limits::default(),
+            metrics_token: None,
+        }
+    }
 }
 
 impl HubConfig {
@@ -129,7 +154,7 @@ impl HubConfig {
             relay: None,
             reachable: false,
             exact: false,
-            absent_after: Duration::from_secs(30),
+            operation: Operation::default(),
             clock: system_clock(),
         }
     }
@@ -167,8 +192,10 @@ impl Hub {
             let said = notices.clone();
             let clock = config.clock;
             let opened = tokio::task::spawn_blocking(move || {
-                let (store, threads) = Store::open(&place, clock, said)?;
-                Ok::<_, HubError>((store, threads, lock(&dir)?))
+                let (store, threads) = Store::open(&place, clock.clone(), said)?;
+                let lock = lock(&dir)?;
+                place.with_clock(clock)?.can_shrink()?;
+                Ok::<_, HubError>((store, threads, lock))
             });
             let (store, threads, lock) = opened
                 .await
@@ -208,6 +235,8 @@ impl Hub {
                     approvers: config.approvers,
                     people: config.people,
                     caps: config.caps,
+                    limits: config.operation.limits.clone(),
+                    pace: Arc::default(),
                     base: format!("http://{address}"),
                     in_slack: relay.is_some(),
                 },
@@ -219,6 +248,7 @@ impl Hub {
                 reached: Reached {
                     address,
                     own_name,
+                    only_here: bound.ip().is_loopback() && config.public_url.is_none(),
                     public_url: config.public_url,
                 },
                 relay: relay.clone(),
@@ -230,17 +260,19 @@ impl Hub {
                 },
                 known: Mutex::new(HashMap::new()),
                 ownership: Ownership::new(meets.is_none()),
+                operation: config.operation,
             });
             let relay = relay.map(|relay| {
                 let work = move |app| relay::run(app, Arc::clone(&relay));
                 tokio::spawn(owned(Arc::clone(&app), work))
             });
-            let after = config.absent_after;
+            let after = app.operation.absent_after;
             let mut later = vec![
                 tokio::spawn(owned(Arc::clone(&app), schedule::keep_posting)),
                 tokio::spawn(owned(Arc::clone(&app), move |app| {
                     absent::keep_telling(app, after)
                 })),
+                tokio::spawn(owned(Arc::clone(&app), upkeep::keep_tidy)),
             ];
             later.extend(sending);
             if let Some(webhook) = config.outside.webhook {

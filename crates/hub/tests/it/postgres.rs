@@ -23,6 +23,7 @@ const AGAIN: &[&str] = &[
     "edits::",
     "epochs::",
     "fan_out::",
+    "limits::",
     "needs::",
     "people::",
     "posting::",
@@ -31,6 +32,7 @@ const AGAIN: &[&str] = &[
     "runs::",
     "sessions::",
     "stopping::",
+    "upkeep::",
     "views::",
     "words::",
 ];

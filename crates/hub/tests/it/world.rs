@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use butler_hub::{Caps, Hub, HubConfig, PersonToken, RepoTokens, Tokens};
+use butler_hub::{Caps, Hub, HubConfig, Operation, PersonToken, RepoTokens, Tokens};
 use butler_policy::Redactor;
 use butler_protocol::{
     CardBody, CardTag, ChannelId, Clock, DecisionKind, Idem, MessageTs, PostTag, RequestId, Role,
@@ -39,6 +39,7 @@ pub(crate) struct World {
     /// What the hub is told at its next start.
     pub public_url: Option<Url>,
     pub forge_secret: Option<Secret>,
+    pub operation: Operation,
     running: Option<(Hub, CancellationToken)>,
 }
 
@@ -84,6 +85,7 @@ impl World {
             ahead: Arc::default(),
             public_url: None,
             forge_secret: None,
+            operation: Operation::default(),
             dir,
             base: "http://127.0.0.1:0/".parse().unwrap(),
             repo,
@@ -103,6 +105,7 @@ impl World {
         config.approvers.clone_from(&self.approvers);
         config.public_url.clone_from(&self.public_url);
         config.outside.forge_secret.clone_from(&self.forge_secret);
+        config.operation = self.operation.clone();
         let ahead = Arc::clone(&self.ahead);
         config.clock = Clock::new(move || {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

@@ -90,6 +90,8 @@ refusals! {
     RunBudget = "run_budget", RunNotRunning = "run_not_running",
     InvalidPerson = "invalid_person", NoRight = "no_right", OwnerStays = "owner_stays",
     NotInChange = "not_in_change", UnknownModel = "unknown_model",
+    TooManyMessages = "too_many_messages", TooManyOwnThreads = "too_many_own_threads",
+    TooManyThreads = "too_many_threads", OperatorsBudget = "operators_budget",
 }
 
 impl Refusal {
@@ -143,6 +145,21 @@ impl Refusal {
             Refusal::FileUploadSizeRestricted => {
                 "That file is empty, or larger than the 32 MB that a message may bring."
             }
+            Refusal::TooManyMessages => {
+                "You have said as much as one person may in a minute (`hub.limits.messagesPerMinute`). Say it again in a moment; an admin can raise the limit in the machine config of the hub."
+            }
+            Refusal::TooManyOwnThreads => {
+                "You have as many open threads here as one person may (`hub.limits.openThreadsPerPerson`). Go on in one of them, or let one be merged or closed first; an admin can raise the limit in the machine config of the hub."
+            }
+            Refusal::TooManyThreads => {
+                "This repository has as many open threads as it may (`hub.limits.openThreadsPerRepo`). Go on in one of them, or let one be merged or closed first; an admin can raise the limit in the machine config of the hub."
+            }
+            Refusal::StorageLimitReached => {
+                "The files of this repository fill what they may (`hub.limits.filesPerRepo`). Delete some, or ask an admin to raise the limit in the machine config of the hub."
+            }
+            Refusal::OperatorsBudget => {
+                "This budget is the operator's (`hub.limits` in the machine config of the hub): only an admin may raise it."
+            }
             Refusal::AlreadyReacted | Refusal::NoReaction => "Somebody was quicker; look again.",
             Refusal::InvalidName => "There is no such emoji.",
             _ => "The workspace refused.",
@@ -161,6 +178,10 @@ impl Refusal {
                  the machine's approvers. You are in neither list, so nothing happened."
             }
             Refusal::AlreadyDecided => "This was decided already, so nothing happened.",
+            Refusal::TooManyMessages
+            | Refusal::TooManyOwnThreads
+            | Refusal::TooManyThreads
+            | Refusal::OperatorsBudget => self.sentence(),
             _ => "This button is out of date, so nothing happened.",
         }
     }
