@@ -68,6 +68,9 @@ struct Spent {
     hub: f64,
 }
 
+/// Whose part of it.
+type Share = fn(&Spent) -> f64;
+
 struct Team<'a> {
     hub: &'a str,
     known: &'a Value,
@@ -238,9 +241,7 @@ pub(crate) fn measure(binary: &Path) -> Result<Report> {
         seen.push(team.spent()?);
         stores.push(team.store(&home));
     }
-    let per = |from: usize, of: fn(&Spent) -> f64| {
-        (of(&seen[from + SOME]) - of(&seen[from])) / SOME as f64
-    };
+    let per = |from: usize, of: Share| (of(&seen[from + SOME]) - of(&seen[from])) / SOME as f64;
     let mut report = Report::new(
         "120 scripted threads in a row",
         &[
@@ -250,7 +251,7 @@ pub(crate) fn measure(binary: &Path) -> Result<Report> {
             "late / early",
         ],
     );
-    let kinds: [(&str, fn(&Spent) -> f64); 3] = [
+    let kinds: [(&str, Share); 3] = [
         ("PM", |spent| spent.pm),
         ("six agents", |spent| spent.agents),
         ("hub", |spent| spent.hub),
