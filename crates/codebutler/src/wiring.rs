@@ -144,7 +144,6 @@ pub(crate) fn caps(settings: &Settings) -> Caps {
         day: limits.day_cap(),
         calls: Some(limits.max_calls_per_hour),
         calls_of_person: limits.max_calls_per_person_hour,
-        ..Caps::default()
     }
 }
 
