@@ -6,11 +6,11 @@ pub(crate) mod names;
 pub(crate) mod people;
 pub(crate) mod tokens;
 
-use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, UserId, fault};
+use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, ThreadId, UserId, fault};
 
 use crate::{
     error::{Refusal, Trouble, refuse},
-    log::notice::AgentKey,
+    log::{notice::AgentKey, processes},
     store::{
         db::Db,
         sql::{OptionalExtension, params},
@@ -23,6 +23,15 @@ pub(crate) struct Agent {
     pub(crate) key: AgentKey,
     pub(crate) repo: String,
     pub(crate) role: Role,
+}
+
+/// What makes a write of an agent count: which process it is, and where it works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fence {
+    /// That of its connection.
+    pub(crate) epoch: Epoch,
+    /// The thread that it works in, where it says so.
+    pub(crate) thread: Option<ThreadId>,
 }
 
 /// A human of the workspace.
@@ -108,14 +117,22 @@ impl Agent {
         }
     }
 
-    /// Refuses a process that a newer one has replaced. Slack's own SDKs send no
-    /// epoch; for them only the socket is fenced.
-    pub(crate) fn check_epoch(&self, db: &Db, epoch: Option<Epoch>) -> Result<(), Trouble> {
-        let Some(epoch) = epoch else { return Ok(()) };
-        if epoch < self.current_epoch(db)? {
+    /// Refuses a process that a newer one has replaced, and one that works in a thread
+    /// which another process of the role has by now. Slack's own SDKs send no epoch; for
+    /// them only the socket is fenced.
+    pub(crate) fn check_fence(&self, db: &Db, fence: Option<&Fence>) -> Result<(), Trouble> {
+        let Some(fence) = fence else { return Ok(()) };
+        let is_valid = match processes::knows(db, self.key, fence.epoch)? {
+            Some(known) => known,
+            None => fence.epoch >= self.current_epoch(db)?,
+        };
+        if !is_valid {
             return refuse(Refusal::StaleEpoch);
         }
-        Ok(())
+        match &fence.thread {
+            Some(thread) => processes::check_holder(db, self.key, fence.epoch, thread),
+            None => Ok(()),
+        }
     }
 
     /// The epoch of the newest connection.

@@ -34,9 +34,9 @@ pub use control::live_work::{
 };
 pub use control::refusal::Refusal;
 pub use control::{
-    Activity, ActivityState, BodyRef, BudgetRefusal, CallLimit, DecisionView, Epoch, PlanSummary,
-    RecordBatch, Reservation, ReserveAnswer, RoleEntry, ServerState, ServerStatus, Settlement,
-    Stamp, StampKind, ThreadSummary,
+    Activity, ActivityState, BodyRef, BudgetRefusal, CallLimit, DecisionView, Epoch, LogEnd,
+    PlanSummary, RecordBatch, Reservation, ReserveAnswer, RoleEntry, ServerState, ServerStatus,
+    Settlement, Stamp, StampKind, ThreadSummary,
 };
 pub use decision::act::PersonAct;
 pub use decision::card::{CardBody, Remark, Voice};

@@ -76,6 +76,25 @@ pub enum Hearing {
     Ended(Ended),
 }
 
+/// How this process stands among those of its role, as the hub says at each hello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// It does what only one of them does.
+    pub first: bool,
+    /// There are others.
+    pub shared: bool,
+}
+
+impl Default for Standing {
+    /// Alone, as with a hub that knows one process per role.
+    fn default() -> Self {
+        Self {
+            first: true,
+            shared: false,
+        }
+    }
+}
+
 /// The receiving end of a workspace.
 #[derive(Debug)]
 pub struct Socket {
@@ -84,6 +103,7 @@ pub struct Socket {
     epoch: SharedEpoch,
     gaps: watch::Receiver<u64>,
     hearing: watch::Receiver<Hearing>,
+    standing: watch::Receiver<Standing>,
     ended: Arc<OnceLock<Ended>>,
     keeper: JoinHandle<()>,
 }
@@ -96,13 +116,28 @@ impl Socket {
     /// # Errors
     /// [`SlackError::Ended`] when the token is refused or `cancel` comes first;
     /// [`SlackError::Address`] when `base` cannot be used.
-    pub fn open<'a>(
-        base: &'a Url,
+    pub fn open(
+        base: &Url,
         app_token: Secret,
         cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<Self, SlackError>> {
+    ) -> BoxFuture<'static, Result<Self, SlackError>> {
+        Self::open_as(None, base, app_token, cancel)
+    }
+
+    /// As [`Socket::open`], for one of several processes of a role: a hub gives each of
+    /// them threads of its own.
+    ///
+    /// # Errors
+    /// As for [`Socket::open`].
+    pub fn open_as(
+        process: Option<String>,
+        base: &Url,
+        app_token: Secret,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Self, SlackError>> {
+        let workspace = Workspace::new(base.clone());
         Box::pin(async move {
-            let socket = Self::start(&Workspace::new(base.clone()), app_token, cancel)?;
+            let socket = Self::start_as(process, &workspace, app_token, cancel)?;
             let mut hearing = socket.hearing();
             let settled = |hearing: &Hearing| !matches!(hearing, Hearing::Reconnecting { .. });
             // The keeper says why it ends before it does.
@@ -123,6 +158,15 @@ impl Socket {
         app_token: Secret,
         cancel: CancellationToken,
     ) -> Result<Self, SlackError> {
+        Self::start_as(None, workspace, app_token, cancel)
+    }
+
+    fn start_as(
+        process: Option<String>,
+        workspace: &Workspace,
+        app_token: Secret,
+        cancel: CancellationToken,
+    ) -> Result<Self, SlackError> {
         let (given_out, envelopes) = mpsc::channel(64);
         let (acks, acked) = mpsc::channel(256);
         let epoch = SharedEpoch::default();
@@ -133,15 +177,18 @@ impl Socket {
             tries: 0,
         };
         let (heard, hearing) = watch::channel(begin);
+        let (stands, standing) = watch::channel(Standing::default());
         let keeper = keeper::start(keeper::Ends {
             trust: Arc::new(workspace.tls()?),
             workspace: workspace.clone(),
+            process,
             app_token,
             given_out,
             acked,
             epoch: epoch.clone(),
             gaps: gap,
             hearing: heard,
+            standing: stands,
             ended: Arc::clone(&ended),
             cancel,
         })?;
@@ -151,9 +198,16 @@ impl Socket {
             epoch,
             gaps,
             hearing,
+            standing,
             ended,
             keeper,
         })
+    }
+
+    /// How this process stands among those of its role, now and from now on.
+    #[must_use]
+    pub fn standing(&self) -> watch::Receiver<Standing> {
+        self.standing.clone()
     }
 
     /// Whether the workspace is heard, now and from now on.

@@ -27,10 +27,14 @@ use crate::{
 
 pub(super) async fn post_message(call: Call) -> Result<Value, Trouble> {
     let post = post_or_card_of(&call).await?;
-    let (agent, epoch, rules) = (call.agent.clone(), call.epoch, call.app.rules.clone());
+    let (agent, fence, rules) = (
+        call.agent.clone(),
+        call.fence.clone(),
+        call.app.rules.clone(),
+    );
     call.app
         .store
-        .write(move |tx| outbox::post(tx, &agent, epoch, &post, &rules))
+        .write(move |tx| outbox::post(tx, &agent, fence.as_ref(), &post, &rules))
         .await
 }
 
@@ -165,11 +169,11 @@ pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
 
 pub(super) async fn update(call: Call) -> Result<Value, Trouble> {
     let change = change_of(&call)?;
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     call.app
         .store
         .write(move |tx| {
-            agent.check_epoch(tx.db(), epoch)?;
+            agent.check_fence(tx.db(), fence.as_ref())?;
             apply(tx, &agent, change)
         })
         .await
@@ -286,11 +290,11 @@ pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {
     let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
         return refuse(Refusal::MessageNotFound);
     };
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     call.app
         .store
         .write(move |tx| {
-            agent.check_epoch(tx.db(), epoch)?;
+            agent.check_fence(tx.db(), fence.as_ref())?;
             let old = own_message(tx.db(), &agent, &channel, &ts, Refusal::CantDeleteMessage)?;
             message::delete(tx, &channel, &old)?;
             Ok(json!({"channel": channel, "ts": ts}))

@@ -10,6 +10,7 @@ mod edits;
 mod epochs;
 mod erasing;
 mod fan_out;
+mod groups;
 mod hearing;
 mod kill_storm;
 mod kills;

@@ -23,6 +23,7 @@ const AGAIN: &[&str] = &[
     "edits::",
     "epochs::",
     "fan_out::",
+    "groups::",
     "needs::",
     "people::",
     "posting::",

@@ -83,7 +83,7 @@ refusals! {
     NoTestHooks = "no_test_hooks", NotAPerson = "not_a_person", NotAllowed = "not_allowed",
     NotAnApprover = "not_an_approver", NotTheCard = "not_the_card", RequestTaken = "request_taken",
     StaleEpoch = "stale_epoch", SubjectMismatch = "subject_mismatch",
-    ThreadStopped = "thread_stopped", UnknownAction = "unknown_action",
+    ThreadStopped = "thread_stopped", ThreadTaken = "thread_taken", UnknownAction = "unknown_action",
     UnknownBody = "unknown_body", UnknownRequest = "unknown_request",
     UnknownReservation = "unknown_reservation", UseSlack = "use_slack",
     ItemAlreadyStarted = "item_already_started", NoSuchRun = "no_such_run",

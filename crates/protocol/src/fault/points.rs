@@ -156,6 +156,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "a conflict is laid out in the worktree of a thread",
     ),
     (
+        "repo.share",
+        "work that no commit holds goes to the remote, for another machine",
+    ),
+    (
         "repo.sleep",
         "a quiet worktree is marked before its files move",
     ),
