@@ -30,7 +30,7 @@ use crate::{
     error::{Refusal, Refused, Trouble, refuse},
     hub::app::App,
     identity::{Agent, Fence, Identity},
-    log::{self, Happening, notice::Notice, processes},
+    log::{self, Happening, notice::Notice, processes::holders},
     metrics::traces,
     presence::{self, activity},
     store::{
@@ -116,7 +116,7 @@ async fn note_activity(
             agent.may_use(tx.db(), &activity.thread.channel)?;
             fault("hub.before-activity");
             if activity.state == ActivityState::Working {
-                processes::touch(tx.db(), agent.key, &activity.thread)?;
+                holders::touch(tx.db(), agent.key, &activity.thread)?;
             }
             let changed = activity::note(tx.db(), agent.role, &activity, tx.db().now_ms())?;
             fault("hub.after-activity");

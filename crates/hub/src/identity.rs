@@ -10,7 +10,10 @@ use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, ThreadId, UserId, fault
 
 use crate::{
     error::{Refusal, Trouble, refuse},
-    log::{notice::AgentKey, processes},
+    log::{
+        notice::AgentKey,
+        processes::{self, holders},
+    },
     store::{
         db::Db,
         sql::{OptionalExtension, params},
@@ -130,7 +133,7 @@ impl Agent {
             return refuse(Refusal::StaleEpoch);
         }
         match &fence.thread {
-            Some(thread) => processes::check_holder(db, self.key, fence.epoch, thread),
+            Some(thread) => holders::check_holder(db, self.key, fence.epoch, thread),
             None => Ok(()),
         }
     }

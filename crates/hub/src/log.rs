@@ -164,7 +164,7 @@ fn queue(
         |row| row.get(0),
     )?;
     let targets = rows.collect::<Result<_, _>>()?;
-    processes::hold_for(db, seq, &thread)?;
+    processes::holders::hold_for(db, seq, &thread)?;
     Ok(targets)
 }
 

@@ -71,9 +71,12 @@ fn listen<'a>(
     Box::pin(async move {
         // Ends with the process, or when it leaves in peace.
         let life = cancel.child_token();
-        let process = group::process_name(&config.repo.join(".codebutler/threads"))?;
+        let process = group::process_name(&config.repo.join(".codebutler/threads"));
+        let process = process.inspect_err(|error| {
+            warn!(%error, "this process shares its threads with nobody");
+        });
         let (hub, token) = (&config.hub, config.app_token.clone());
-        let opened = Socket::open_as(Some(process), hub, token, life.clone()).await;
+        let opened = Socket::open_as(process.ok(), hub, token, life.clone()).await;
         let mut socket = match opened {
             // Told to end while no hub was there: nothing went wrong.
             Err(_) if cancel.is_cancelled() => return Ok(()),

@@ -71,10 +71,10 @@ impl Member {
         Self { child, log }
     }
 
+    /// Until it listens, or died on the way there.
     async fn is_ready(&mut self) {
-        while !fs::read_to_string(&self.log).unwrap().contains("ready") {
-            let said = fs::read_to_string(&self.log).unwrap();
-            assert!(self.child.try_wait().unwrap().is_none(), "{said}");
+        let says_so = |log: &Path| fs::read_to_string(log).unwrap().contains("ready");
+        while !says_so(&self.log) && self.child.try_wait().unwrap().is_none() {
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -352,7 +352,7 @@ async fn coders_killed_at_random_lose_and_repeat_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("faults.log");
     let counted = [(FAULT_LOG_VARIABLE, log.display().to_string())];
-    let group = Group::start(scenario(), [&counted, &[]]).await;
+    let group = Group::start(scenario(), [&counted, &counted]).await;
     let root = group.person.open(REQUEST).await;
     group.person.press(&root, "Plan", "approve").await.unwrap();
     group.finish(&root).await;

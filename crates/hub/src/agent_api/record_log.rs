@@ -9,7 +9,7 @@ use crate::{
     budget,
     error::{Refusal, Trouble, refuse},
     identity::{Agent, Fence},
-    log::processes,
+    log::processes::holders,
     store::{
         db::Db,
         sql::{OptionalExtension, params},
@@ -72,7 +72,7 @@ pub(super) fn held(
     };
     agent.check_fence(db, fence)?;
     if let Some(fence) = fence {
-        held.epoch = processes::take_up(db, agent.key, fence.epoch, thread)?.0;
+        held.epoch = holders::take_up(db, agent.key, fence.epoch, thread)?.0;
     }
     held.last = match held.upto {
         0 => None,

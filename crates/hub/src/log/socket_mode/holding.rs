@@ -12,7 +12,7 @@ use crate::{
     hub::app::App,
     log::{
         notice::AgentKey,
-        processes::{self, Standing},
+        processes::{self, Standing, holders},
     },
     store::{db::Db, tx::Tx},
 };
@@ -62,7 +62,7 @@ impl Holding {
             return Ok(true);
         }
         let (agent, asked) = (self.agent, thread.to_owned());
-        let look = move |db: &Db| processes::holds(db, agent, &process, &asked);
+        let look = move |db: &Db| holders::holds(db, agent, &process, &asked);
         let mine = self.app.store.read(look).await?;
         if mine {
             self.mine.insert(thread.to_owned());
@@ -86,6 +86,17 @@ impl Holding {
     pub(super) fn is_displaced_by(&self, process: Option<&String>, epoch: Epoch) -> bool {
         let own = self.process.as_ref();
         epoch > self.epoch && (own.is_none() || process.is_none() || own == process)
+    }
+
+    /// Whether the process was given up although its connection is open, as when its hub
+    /// stood still for a while.
+    pub(super) async fn is_lost(&self) -> Result<bool, Trouble> {
+        let Some(process) = self.process.clone() else {
+            return Ok(false);
+        };
+        let agent = self.agent;
+        let look = move |db: &Db| processes::is_known(db, agent, &process);
+        Ok(!self.app.store.read(look).await?)
     }
 
     pub(super) fn heard(&mut self) {

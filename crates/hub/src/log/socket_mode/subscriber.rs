@@ -210,7 +210,13 @@ impl Subscriber {
                         }
                         Ok(())
                     }
-                    Err(Trouble::Refused(Refusal::StaleEpoch)) => return End::Stale,
+                    Err(Trouble::Refused(Refusal::StaleEpoch)) => {
+                        return match self.holding.is_lost().await {
+                            // It connects again, as a process without threads.
+                            Ok(true) => End::Gone,
+                            _ => End::Stale,
+                        };
+                    }
                     Err(_) => return End::Gone,
                 },
                 _ = pings.tick() => self.socket.send(Frame::Ping("codebutler".into())).await,
