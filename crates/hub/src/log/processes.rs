@@ -25,11 +25,7 @@ use crate::{
         self, Happening,
         notice::{AgentKey, Notice},
     },
-    store::{
-        db::Db,
-        sql::params,
-        tx::Tx,
-    },
+    store::{db::Db, sql::params, tx::Tx},
 };
 
 /// How long a process may be without a connection before it has lost its threads.

@@ -48,7 +48,7 @@ pub(super) enum What {
 }
 
 /// What a workspace says when a connection is open.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Hello {
     /// The epoch that our hub gives.
     pub(super) epoch: Option<Epoch>,
