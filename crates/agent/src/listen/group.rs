@@ -81,12 +81,9 @@ pub(crate) fn process_name(threads: &Path) -> Result<String, JournalError> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::{
-            Arc,
-            atomic::{AtomicU32, Ordering},
-        },
-        time::Duration,
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
     };
 
     use super::*;
@@ -99,7 +96,7 @@ mod tests {
         assert_ne!(name(&one), name(&other));
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn what_one_process_does_is_done_while_it_is_the_first() {
         let (stands, standing) = watch::channel(Standing::default());
         let group = Group::new(Epoch(1), standing);
@@ -117,7 +114,9 @@ mod tests {
             for first in [true, false, true] {
                 let shared = true;
                 stands.send_replace(Standing { first, shared });
-                tokio::time::sleep(Duration::from_secs(1)).await;
+                for _ in 0..20 {
+                    tokio::task::yield_now().await;
+                }
                 assert_eq!(Arc::strong_count(&at_work) > 1, first);
             }
             life.cancel();

@@ -103,7 +103,7 @@ fn listen<'a>(
                 }
             };
             let agent = Arc::clone(&agent);
-            tokio::spawn(async move { agent.group.while_first(life, work).await })
+            tokio::spawn(async move { Box::pin(agent.group.while_first(life, work)).await })
         });
         let (letters, mut for_threads) = mpsc::channel(LETTERS);
         let developing = Duty::Front.is_of(agent.role()).then(|| {
@@ -120,7 +120,7 @@ fn listen<'a>(
                 }
             };
             let agent = Arc::clone(&agent);
-            tokio::spawn(async move { agent.group.while_first(life, work).await })
+            tokio::spawn(async move { Box::pin(agent.group.while_first(life, work)).await })
         });
         let telling = {
             let servers = servers::tell(Arc::clone(&agent), life.child_token());

@@ -116,7 +116,7 @@ impl WorkKey {
     }
 
     /// Lines as they stand in the log.
-    pub(crate) fn from_the_hub(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
+    pub(crate) fn as_in_the_log(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
         for entry in &mut entries {
             entry.seq -= self.base_at_the_hub();
         }

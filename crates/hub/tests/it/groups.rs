@@ -203,7 +203,7 @@ async fn who_is_lost_is_followed_at_work_and_refused_when_it_comes_back() {
     let mut other = Process::start(&world, Role::Coder, "other").await;
     other.stands(false, true).await;
     let dead = one.die().await;
-    let mut came = vec![take(&mut other.socket).await, take(&mut other.socket).await];
+    let mut came = [take(&mut other.socket).await, take(&mut other.socket).await];
     came.sort_by_key(is_given);
     assert_eq!(text_of(&came[0]), "go on");
     assert!(is_given(&came[1]), "{:?}", came[1]);

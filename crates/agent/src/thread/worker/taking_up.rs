@@ -44,7 +44,7 @@ pub(super) async fn take_up(
     if theirs > 0 {
         let keep = held.keep.unwrap_or(0);
         info!(keep, theirs, "another process went on with this log");
-        let entries = work_key.from_the_hub(held.entries.clone());
+        let entries = work_key.as_in_the_log(held.entries.clone());
         on_disk(|| adopt(&path, keep, &entries))?;
         bring_files(agent, work_key).await?;
     }
