@@ -38,6 +38,7 @@ pub use identity::audit::{AuditLine, verify_audit};
 pub use identity::people::{PersonEntry, SessionEntry};
 pub use identity::tokens::{PersonToken, RepoTokens, Tokens};
 pub use relay::{Pace, RelayConfig, RepoChannel, SCOPES, missing_scopes};
-pub use store::migrate::{Moved, migrate};
+pub use store::copy::Copied;
+pub use store::migrate::migrate;
 pub use store::place::StorePlace;
 pub use store::snapshot::{FrozenStore, put_back};

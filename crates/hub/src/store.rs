@@ -7,6 +7,7 @@
 //! thread opens the file anew, and [`Store::check`] says so until that worked.
 
 mod connection;
+pub(crate) mod copy;
 pub(crate) mod db;
 pub(crate) mod erase;
 pub(crate) mod file;

@@ -18,6 +18,8 @@ use crate::{
     hub::together::Ownership,
     identity::{self, Identity},
     log::{
+        acks::{AckQueue, Acks},
+        listeners::Listeners,
         notice::Notice,
         socket_mode::{Tickets, options::Options, sharing::Sharing},
     },
@@ -55,14 +57,32 @@ pub(crate) struct App {
 }
 
 /// What connections of Socket Mode share.
-#[derive(Default)]
 pub(crate) struct Sockets {
+    /// Who hears what.
+    pub(crate) listeners: Arc<Listeners>,
+    /// What was acknowledged.
+    pub(crate) acks: Acks,
     /// What lets a connection in, once.
     pub(crate) tickets: Tickets,
     /// Which connection of an app takes which event.
     pub(crate) sharing: Sharing,
     /// Who waits for the options of a menu.
     pub(crate) options: Options,
+}
+
+impl Sockets {
+    /// With the queue of what is acknowledged, for whoever writes it down.
+    pub(super) fn new() -> (Self, AckQueue) {
+        let (acks, queue) = Acks::new();
+        let sockets = Self {
+            listeners: Arc::default(),
+            acks,
+            tickets: Tickets::default(),
+            sharing: Sharing::default(),
+            options: Options::default(),
+        };
+        (sockets, queue)
+    }
 }
 
 /// How this hub is reached.

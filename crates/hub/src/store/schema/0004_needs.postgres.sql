@@ -53,10 +53,20 @@ CREATE VIEW pull_words AS SELECT channel, root, repo, number, '#' || number AS k
     title || ' ' || body || ' ' || branch || ' ' || substr(coalesce(diff, ''), 1, 1000000) AS words
     FROM pulls;
 
+-- Words as SQLite's index reads them: Latin letters without their marks, all of them small. The
+-- letters of other languages are made small where the server has ICU, as Debian's has.
+DO $do$ DECLARE small TEXT := CASE WHEN EXISTS (SELECT 1 FROM pg_collation WHERE collname = 'und-x-icu')
+    THEN 'COLLATE "und-x-icu"' ELSE '' END;
+BEGIN
+    EXECUTE 'CREATE FUNCTION fold_words(words TEXT) RETURNS TEXT LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+        $f$ SELECT lower(normalize(regexp_replace(normalize(words, NFD),
+            ''([A-Za-z])[\u0300-\u036F]+'', ''\1'', ''g''), NFC) ' || small || ') $f$';
+END $do$;
+
 -- Words end at signs, also in paths and addresses, which PostgreSQL would take as a whole. A
 -- text with more different words than an index entry holds is found by its beginning.
 CREATE FUNCTION index_words(words TEXT) RETURNS TSVECTOR LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE plain TEXT := translate(words, '!"#$%&''()*+,-./:;<=>?@[\]^_`{|}~', repeat(' ', 32));
+DECLARE plain TEXT := translate(fold_words(words), '!"#$%&''()*+,-./:;<=>?@[\]^_`{|}~', repeat(' ', 32));
 BEGIN
     RETURN to_tsvector('simple', plain);
 EXCEPTION WHEN program_limit_exceeded THEN RETURN to_tsvector('simple', left(plain, 100000));

@@ -12,6 +12,9 @@ pub enum Error {
     /// It is not an address of a database.
     #[error("not the address of a PostgreSQL database (postgres://user@host/name)")]
     Address,
+    /// The workspace of this file is in a database now.
+    #[error("the workspace was moved into a database")]
+    Moved,
     /// There is no such row.
     #[error("no row")]
     NoRow,

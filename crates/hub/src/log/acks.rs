@@ -1,0 +1,113 @@
+//! Acknowledgements of our own agents. Those that come while the store is busy are written
+//! together: each event has six of them, and a statement for each would be most of what the
+//! store does.
+
+use butler_protocol::{Epoch, fault};
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    error::{Refusal, Trouble},
+    log::notice::AgentKey,
+    store::{Store, db::Db},
+};
+
+/// How many are written at once; as many wait before their callers have to.
+const MOST: usize = 1_024;
+
+/// An agent has an event.
+#[derive(Debug, Clone, Copy)]
+struct Ack {
+    agent: AgentKey,
+    epoch: Epoch,
+    seq: u64,
+}
+
+type Waiting = (Ack, oneshot::Sender<Result<(), Trouble>>);
+
+/// Where acknowledgements go.
+pub(crate) struct Acks(mpsc::Sender<Waiting>);
+
+/// What [`keep_writing`] works on.
+pub(crate) struct AckQueue(mpsc::Receiver<Waiting>);
+
+impl Acks {
+    pub(crate) fn new() -> (Self, AckQueue) {
+        let (sender, receiver) = mpsc::channel(MOST);
+        (Self(sender), AckQueue(receiver))
+    }
+
+    /// Forgets a delivery; answers after that is durable.
+    pub(crate) async fn write(
+        &self,
+        agent: AgentKey,
+        epoch: Epoch,
+        seq: u64,
+    ) -> Result<(), Trouble> {
+        let (answer, waiting) = oneshot::channel();
+        let ack = Ack { agent, epoch, seq };
+        let queued = self.0.send((ack, answer)).await;
+        queued.map_err(|_| Trouble::Closed)?;
+        waiting.await.map_err(|_| Trouble::Closed)?
+    }
+}
+
+/// Writes down acknowledgements until the hub stops; what is not written by then was not
+/// acknowledged, and is delivered again.
+pub(crate) async fn keep_writing(store: Store, mut queue: AckQueue, cancel: CancellationToken) {
+    let mut waiting: Vec<Waiting> = Vec::new();
+    loop {
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            _ = queue.0.recv_many(&mut waiting, MOST) => {}
+        }
+        if waiting.is_empty() {
+            return;
+        }
+        let acks: Vec<Ack> = waiting.iter().map(|(ack, _)| *ack).collect();
+        let stale = store.write(move |tx| forget(tx.db(), &acks)).await;
+        for (ack, answer) in waiting.drain(..) {
+            let outcome = match &stale {
+                Ok(stale) if stale.contains(&(ack.agent, ack.epoch)) => {
+                    Err(Trouble::Refused(Refusal::StaleEpoch))
+                }
+                Ok(_) => Ok(()),
+                Err(_) => Err(Trouble::Closed),
+            };
+            // Who is gone finds out at the next connection.
+            let _ = answer.send(outcome);
+        }
+    }
+}
+
+/// Forgets deliveries; gives the connections that do not count any more, of which nothing
+/// is forgotten.
+fn forget(db: &Db, acks: &[Ack]) -> Result<Vec<(AgentKey, Epoch)>, Trouble> {
+    let listed: Vec<_> = acks
+        .iter()
+        .map(|ack| json!({"agent": ack.agent, "epoch": ack.epoch, "seq": ack.seq}))
+        .collect();
+    let listed = json!({"acks": listed}).to_string();
+    fault("hub.before-ack");
+    let mut statement = db.prepare_cached(
+        "SELECT DISTINCT agents.id, CAST(json_extract(value, '$.epoch') AS BIGINT)
+         FROM json_each(?1, '$.acks') JOIN agents
+           ON agents.id = CAST(json_extract(value, '$.agent') AS BIGINT)
+           AND agents.epoch > CAST(json_extract(value, '$.epoch') AS BIGINT)",
+    )?;
+    let stale = statement.query_map([listed.as_str()], |row| {
+        Ok((row.get(0)?, Epoch(row.get(1)?)))
+    })?;
+    let stale: Vec<(AgentKey, Epoch)> = stale.collect::<Result<_, _>>()?;
+    db.prepare_cached(
+        "DELETE FROM deliveries WHERE (agent, seq) IN (
+           SELECT agents.id, CAST(json_extract(value, '$.seq') AS BIGINT)
+           FROM json_each(?1, '$.acks') JOIN agents
+             ON agents.id = CAST(json_extract(value, '$.agent') AS BIGINT)
+             AND agents.epoch <= CAST(json_extract(value, '$.epoch') AS BIGINT))",
+    )?
+    .execute([listed.as_str()])?;
+    fault("hub.after-ack");
+    Ok(stale)
+}
