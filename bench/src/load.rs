@@ -107,7 +107,7 @@ pub(crate) fn measure(binary: &Path, quick: bool) -> Result<Report> {
                 place.start()?;
                 runtime.block_on(views::fill(&place, size.messages[1]))?;
             }
-            Some(other) => place.take_over(other, &mut figures)?,
+            Some(other) => place.take_over(&other, &mut figures)?,
         }
         let many = runtime.block_on(views::measure(&place, size.messages[1]))?;
         place.stop();

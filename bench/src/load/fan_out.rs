@@ -251,7 +251,7 @@ async fn knee(
         let cores = [0, 1].map(|at| (after[at] - used[at]).as_secs_f64() / took.as_secs_f64());
         if p99 > KNEE {
             let before = good.map_or_else(
-                || "already".to_owned(),
+                || "already at ".to_owned(),
                 |(pace, p99): (usize, Duration)| format!("{pace} a second p99 {}, ", ms(p99)),
             );
             figures.row(

@@ -108,7 +108,7 @@ impl Workplace {
 
     /// Goes on with the workspace of another place, whose file is moved into a schema of
     /// its own here.
-    pub(super) fn take_over(&mut self, other: Self, figures: &mut Figures) -> Result<()> {
+    pub(super) fn take_over(&mut self, other: &Self, figures: &mut Figures) -> Result<()> {
         self.stop();
         let (address, pid) = self.database.take().context("no database")?;
         let address = format!("{address}?schema=moved");

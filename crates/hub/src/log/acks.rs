@@ -111,3 +111,46 @@ fn forget(db: &Db, acks: &[Ack]) -> Result<Vec<(AgentKey, Epoch)>, Trouble> {
     fault("hub.after-ack");
     Ok(stale)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{log, store::sql::params};
+
+    #[test]
+    fn what_an_older_connection_acknowledges_is_not_forgotten() {
+        let db = Db::in_memory();
+        db.execute(
+            "INSERT INTO channels (id, name, repo, created_ms)
+             VALUES ('C', 'app', 'app', 0)",
+            [],
+        )
+        .unwrap();
+        for agent in [1, 2] {
+            let sql = "INSERT INTO agents (id, repo, role, epoch) VALUES (?1, 'app', ?2, 5)";
+            db.execute(sql, params![agent, format!("role {agent}")])
+                .unwrap();
+        }
+        for seq in 1..=3 {
+            let sql = "INSERT INTO events (seq, channel, root, kind, frame, at_ms)
+                VALUES (?1, 'C', 'r', 'message', '{}', 0)";
+            db.execute(sql, [seq]).unwrap();
+            for agent in [1, 2] {
+                let sql = "INSERT INTO deliveries (agent, seq, thread) VALUES (?1, ?2, 'C/r')";
+                db.execute(sql, [agent, seq]).unwrap();
+            }
+        }
+        let ack = |agent, epoch, seq| Ack {
+            agent,
+            epoch: Epoch(epoch),
+            seq,
+        };
+        let acks = [ack(1, 5, 1), ack(1, 5, 3), ack(2, 4, 1), ack(2, 4, 2)];
+        assert_eq!(forget(&db, &acks).unwrap(), [(2, Epoch(4))]);
+        let left = |agent| -> Vec<u64> {
+            let left = log::undelivered(&db, agent, 0, 9).unwrap();
+            left.into_iter().map(|(seq, _)| seq).collect()
+        };
+        assert_eq!((left(1), left(2)), (vec![2], vec![1, 2, 3]));
+    }
+}
