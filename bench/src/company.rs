@@ -141,7 +141,7 @@ fn model() -> Result<(String, mpsc::Receiver<()>)> {
 }
 
 /// Seconds of CPU that a process has used.
-fn used(pid: &str) -> Result<f64> {
+pub(crate) fn used(pid: &str) -> Result<f64> {
     /// What the kernel counts in, on every Linux that we run on.
     const TICKS: f64 = 100.0;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
@@ -163,7 +163,7 @@ fn child_of(parent: u32) -> Result<String> {
 }
 
 /// The tokens of a person, and the channel of a repository.
-fn tokens(binary: &Path, root: &Path, home: &Path) -> Result<Value> {
+pub(crate) fn tokens(binary: &Path, root: &Path, home: &Path) -> Result<Value> {
     let output = Command::new(binary)
         .args(["hub", "tokens", "--json"])
         .current_dir(root)
@@ -186,7 +186,13 @@ fn say(binary: &Path, root: &Path, home: &Path, hub: &str) -> Result<()> {
     http(hub, "POST", "/v1/messages", &known, &body.to_string()).map(drop)
 }
 
-fn http(hub: &str, method: &str, path: &str, known: &Value, body: &str) -> Result<String> {
+pub(crate) fn http(
+    hub: &str,
+    method: &str,
+    path: &str,
+    known: &Value,
+    body: &str,
+) -> Result<String> {
     let token = known["people"]["you"]["token"].as_str();
     let mut stream = TcpStream::connect(hub)?;
     write!(

@@ -1,7 +1,8 @@
 //! Benches on the built binary, each against a floor or a bar in the same run:
 //! `turns` (what a turn of `codebutler exec` costs), `idle` (what a team
-//! that waits holds in memory), `pages` (what open pages cost the hub), `company` (what 200 sleeping teams cost) and
-//! `servers` (what MCP servers cost that nobody uses).
+//! that waits holds in memory), `pages` (what open pages cost the hub), `company` (what 200 sleeping teams cost),
+//! `servers` (what MCP servers cost that nobody uses) and `threads` (what late threads cost
+//! against early ones).
 //! Figures are printed as a table and written to a
 //! file; a bar that is not met is said and makes the exit code 1.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
@@ -15,6 +16,7 @@ mod probe;
 mod scenario;
 mod servers;
 mod table;
+mod threads;
 mod turns;
 
 use std::{env, path::PathBuf, process::ExitCode};
@@ -29,6 +31,7 @@ Usage: butler-bench <bench> --binary <codebutler> [--out <file>]
   pages   a thread of 2,000 messages, and 200 open pages at one hub
   company 200 repositories whose 1,200 agents sleep, and how long waking takes
   servers what five configured MCP servers cost before anybody uses them
+  threads 120 scripted threads in a row: the late ones against the early ones
 ";
 
 fn main() -> ExitCode {
@@ -62,6 +65,7 @@ fn run(words: &[String]) -> Result<bool> {
         Some("pages") => pages::measure(&binary()?)?,
         Some("company") => company::measure(&binary()?)?,
         Some("servers") => servers::measure(&binary()?)?,
+        Some("threads") => threads::measure(&binary()?)?,
         _ => bail!("which bench?"),
     };
     let text = report.render();

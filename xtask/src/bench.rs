@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::{Place, steps::succeeds};
 
 /// The benches of `bench/`, by name.
-pub(crate) const BENCHES: [&str; 5] = ["turns", "idle", "pages", "company", "servers"];
+pub(crate) const BENCHES: [&str; 6] = ["turns", "idle", "pages", "company", "servers", "threads"];
 
 /// Builds what is measured and runs one bench, or all. Whether all bars are met.
 pub(crate) fn run(place: &Place, only: Option<&str>) -> Result<bool> {

@@ -9,7 +9,6 @@ use butler_policy::{Right, right};
 use butler_protocol::{Epoch, Role, ThreadId, UserId};
 use butler_repo::{Forge, Repo};
 use butler_sandbox::Sandbox;
-use tokio::sync::Notify;
 
 use crate::{
     AgentConfig, Rules,
@@ -17,7 +16,10 @@ use crate::{
     listen::pause::Pause,
     tell::poster::Poster,
     thread::{prepare::Preparations, slots::Slots},
-    upkeep::{playbook_cache::PlaybookCache, rules_in_force::RulesInForce, trials::Trials},
+    upkeep::{
+        digests::Digests, playbook_cache::PlaybookCache, rules_in_force::RulesInForce,
+        trials::Trials,
+    },
 };
 
 /// One agent process.
@@ -52,8 +54,8 @@ pub(crate) struct Agent {
     pub preparations: Preparations,
     /// Runs over the roadmap.
     pub develop: Develop,
-    /// Something was merged: what learnings are worth is counted again.
-    pub merged: Notify,
+    /// What earlier threads say.
+    pub digests: Digests,
 }
 
 impl Agent {

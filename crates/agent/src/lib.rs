@@ -35,8 +35,9 @@ pub use rules::{
 };
 pub use thread::prepare::{Tried, TryOut};
 pub use tools::{chat_specs, small::small_spec};
+pub use upkeep::digests::Digest;
 pub use upkeep::garbage::Patience;
 pub use upkeep::playbook_cache::playbook_at;
-pub use upkeep::pruning::{ThreadLogs, figures, on_disk};
+pub use upkeep::pruning::{figures, on_disk};
 pub use upkeep::rules_in_force::RulesInForce;
 pub use upkeep::trials::Trials;

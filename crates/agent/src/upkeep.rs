@@ -1,6 +1,7 @@
 //! What nobody asks for and somebody has to do: garbage, pruning, overlaps, history.
 
 pub(crate) mod conflict;
+pub(crate) mod digests;
 pub(crate) mod forge;
 pub(crate) mod garbage;
 pub(crate) mod growing;

@@ -11,11 +11,14 @@ use std::{
     collections::BTreeMap,
     env,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use butler_agent::AgentConfig;
 use butler_config::{EndpointKind as Kind, ForgeIs, Machine, Settings};
-use butler_hub::{Caps, HubConfig, HubTls, Outside, Pace, RelayConfig, StorePlace};
+use butler_hub::{
+    Caps, HubConfig, HubTls, Limits, Operation, Outside, Pace, RelayConfig, Retention, StorePlace,
+};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Redactor};
 use butler_protocol::{Price, Role, Secret, Usd};
@@ -97,6 +100,7 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
         traces: called(settings, "hub.traces", hub.traces.as_ref())?,
         forge_secret: hub.forge_secret.clone(),
     };
+    config.operation = operation(&settings.machine);
     config.relay = relay_config(settings)?;
     config.version = VERSION.to_owned();
     Ok(config)
@@ -123,6 +127,32 @@ pub(crate) fn hub_tls(settings: &Settings) -> Result<Option<HubTls>, CliError> {
     }
 }
 
+/// What the operator set.
+fn operation(machine: &Machine) -> Operation {
+    let hub = &machine.hub;
+    let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 60 * 60);
+    let limits = &hub.limits;
+    Operation {
+        retention: Retention {
+            cold: days(hub.retention.cold_days),
+            threads: hub.retention.thread_days.map(days),
+            ..Retention::default()
+        },
+        limits: Limits {
+            repo_month: limits.cost_per_repo_month.map(Usd::from_dollars),
+            person_day: limits.cost_per_person_day.map(Usd::from_dollars),
+            person_month: limits.cost_per_person_month.map(Usd::from_dollars),
+            threads_of_repo: limits.open_threads_per_repo,
+            threads_of_person: limits.open_threads_per_person,
+            files_of_repo: limits.files_per_repo.map(|mb| u64::from(mb) * 1_000_000),
+            messages: limits.messages_per_minute,
+            api_calls: limits.calls_per_minute,
+        },
+        metrics_token: hub.metrics_token.clone(),
+        ..Operation::default()
+    }
+}
+
 /// An address of the machine config that the hub posts to.
 fn called(
     settings: &Settings,
@@ -146,7 +176,6 @@ pub(crate) fn caps(settings: &Settings) -> Caps {
         day: limits.day_cap(),
         calls: Some(limits.max_calls_per_hour),
         calls_of_person: limits.max_calls_per_person_hour,
-        ..Caps::default()
     }
 }
 

@@ -3,6 +3,7 @@
 //! this machine has agreed to.
 
 pub(crate) mod joined;
+pub(crate) mod operation;
 pub(crate) mod search;
 
 use std::{collections::BTreeMap, net::SocketAddr};
@@ -11,7 +12,11 @@ use butler_protocol::{Role, Secret, Standing, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::{joined::JoinedHub, search::MachineSearch};
+use self::{
+    joined::JoinedHub,
+    operation::{HubLimits, HubRetention},
+    search::MachineSearch,
+};
 use crate::mcp::MachineMcp;
 
 /// The machine's own settings, `~/.codebutler/config.json`; private to its owner.
@@ -200,6 +205,14 @@ pub struct HubAddress {
     /// `sslmode=verify-full` has to be written there, which takes `network.caFile`, or `sslmode=disable`.
     #[schemars(with = "Option<String>", extend("x-secret" = true))]
     pub database: Option<Secret>,
+    /// What reads `/metrics` as a bearer token. Unset: whoever reaches a hub that listens to this
+    /// machine only and has no `publicUrl`, and nobody else.
+    #[schemars(with = "Option<String>", extend("x-secret" = true))]
+    pub metrics_token: Option<Secret>,
+    /// How long the hub keeps things as they are.
+    pub retention: HubRetention,
+    /// What each repository, person and token may use.
+    pub limits: HubLimits,
 }
 
 impl Default for HubAddress {
@@ -213,6 +226,9 @@ impl Default for HubAddress {
             traces: None,
             forge_secret: None,
             database: None,
+            metrics_token: None,
+            retention: HubRetention::default(),
+            limits: HubLimits::default(),
         }
     }
 }

@@ -34,6 +34,7 @@ use crate::{
     metrics::traces,
     presence::{self, activity},
     store::{
+        cold,
         db::Db,
         sql::{OptionalExtension, params},
     },
@@ -144,7 +145,7 @@ async fn reserve(
     caller: Caller,
     Json(wanted): Json<Reservation>,
 ) -> Result<Json<ReserveAnswer>, Refused> {
-    let caps = app.rules.caps.clone();
+    let (caps, limits) = (app.rules.caps.clone(), app.rules.limits.clone());
     let repo = caller.agent.repo.clone();
     let answer = app
         .store
@@ -157,7 +158,7 @@ async fn reserve(
                 &agent.repo,
                 agent.role,
                 &wanted,
-                &caps,
+                (&caps, &limits),
                 tx.db().now_ms(),
             )?;
             tx.say(Notice::Page {
@@ -223,6 +224,7 @@ async fn records(
             let agent = &caller.agent;
             agent.check_epoch(tx.db(), caller.epoch)?;
             agent.may_use(tx.db(), &thread.channel)?;
+            cold::unpack(tx.db(), &thread)?;
             let mut insert = tx.db().prepare_cached(
                 "INSERT OR IGNORE INTO records (channel, root, role, seq, entry)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -276,6 +278,11 @@ async fn trace(
 /// nobody has told us: what an agent that was started again looks for.
 fn records_held(db: &Db, agent: &Agent, thread: &ThreadId) -> Result<Value, Trouble> {
     agent.may_use(db, &thread.channel)?;
+    let packed = cold::is_cold(db, thread)?.then(|| cold_upto(db, agent.role, thread));
+    if let Some(upto) = packed.transpose()? {
+        let unsettled = budget::unsettled(db, &agent.repo, agent.role, thread)?;
+        return Ok(json!({"ok": true, "upto": upto, "unsettled": unsettled}));
+    }
     let upto: i64 = db
         .prepare_cached(
             "WITH held(seq) AS (SELECT 0 UNION ALL
@@ -292,6 +299,15 @@ fn records_held(db: &Db, agent: &Agent, thread: &ThreadId) -> Result<Value, Trou
         )?;
     let unsettled = budget::unsettled(db, &agent.repo, agent.role, thread)?;
     Ok(json!({"ok": true, "upto": upto, "unsettled": unsettled}))
+}
+
+/// The last line before the first one that is missing, where lines are packed.
+fn cold_upto(db: &Db, role: Role, thread: &ThreadId) -> Result<i64, Trouble> {
+    let own = cold::lines(db, thread)?.into_iter();
+    let own = own.filter(|(of, ..)| of == role.as_str());
+    let numbers: Vec<i64> = own.map(|(_, seq, _)| seq).collect();
+    let whole = (1..).zip(&numbers).take_while(|(at, seq)| at == *seq);
+    Ok(whole.last().map_or(0, |(at, _)| at))
 }
 
 /// Which lines are wanted.
@@ -326,13 +342,24 @@ async fn logs(
     Ok(([("content-type", "application/json")], body).into_response())
 }
 
+/// Whose plans are wanted; without a thread the newest of all.
+#[derive(Deserialize)]
+struct WantedPlans {
+    thread: Option<String>,
+}
+
 async fn plans(
     State(app): State<Arc<App>>,
     caller: Caller,
+    Query(wanted): Query<WantedPlans>,
 ) -> Result<Json<Vec<PlanSummary>>, Refused> {
     let repo = caller.agent.repo;
-    let plans = app.store.read(move |db| threads::plans(db, &repo)).await?;
-    Ok(Json(plans))
+    let look = move |db: &Db| match wanted.thread.as_deref().map(str::parse) {
+        Some(Ok(thread)) => threads::plans_of(db, &repo, &thread),
+        Some(Err(_)) => refuse(Refusal::ThreadNotFound),
+        None => threads::plans(db, &repo),
+    };
+    Ok(Json(app.store.read(look).await?))
 }
 
 async fn threads_of_repo(

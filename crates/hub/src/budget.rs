@@ -2,6 +2,9 @@
 //! rules are those of `policy::Budget`, kept as sums over one table so that a
 //! reservation costs the same however long the day was.
 
+pub(crate) mod limits;
+pub(crate) mod operators;
+
 use butler_policy::free_at;
 use butler_protocol::{
     BudgetRefusal, CallLimit, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId,
@@ -17,6 +20,7 @@ use crate::{
     },
     workspace::{message, runs, stops},
 };
+use limits::Limits;
 
 /// How much a repo may spend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,8 +29,6 @@ pub struct Caps {
     pub thread: Usd,
     /// On one day, in all its threads.
     pub day: Usd,
-    /// By one person on one day; none means no such cap.
-    pub person: Option<Usd>,
     /// Model calls of one repo in an hour; none means no such limit.
     pub calls: Option<u32>,
     /// Model calls that one person causes in an hour; none means no such limit.
@@ -39,7 +41,6 @@ impl Default for Caps {
         Self {
             thread: Usd::from_cents(500),
             day: Usd::from_cents(5_000),
-            person: None,
             calls: None,
             calls_of_person: None,
         }
@@ -91,7 +92,7 @@ pub(crate) fn reserve(
     repo: &str,
     role: Role,
     wanted: &Reservation,
-    usual: &Caps,
+    (usual, limits): (&Caps, &Limits),
     now_ms: i64,
 ) -> Result<ReserveAnswer, Trouble> {
     let caps = &caps_of(db, repo, usual)?;
@@ -120,7 +121,9 @@ pub(crate) fn reserve(
         return Ok(ReserveAnswer::Later(limit));
     }
     let day = day_of(now_ms);
-    for budget in budgets(db, repo, &wanted.thread, person.as_ref(), &day, caps)? {
+    let mut all = budgets(db, repo, &wanted.thread, &day, caps)?;
+    all.extend(operators::budgets(db, repo, person.as_ref(), &day, limits)?);
+    for budget in all {
         // Wide sums: a saturated total must not look as if it fitted.
         let total = i128::from(budget.used.nanos()) + i128::from(wanted.amount.nanos());
         if total > i128::from(budget.cap.nanos()) {
@@ -221,7 +224,6 @@ fn budgets(
     db: &Db,
     repo: &str,
     thread: &ThreadId,
-    person: Option<&UserId>,
     day: &str,
     caps: &Caps,
 ) -> Result<Vec<Budget>, Trouble> {
@@ -235,20 +237,6 @@ fn budgets(
             name: "run",
             owner: runs::owner(&run),
             used: runs::spent(db, &run)?,
-        });
-    }
-    if let (Some(person), Some(cap)) = (person, caps.person) {
-        let owner = format!("{day}/{person}");
-        let used = sum(
-            db,
-            "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE day = ?1 AND person = ?2",
-            &[day, person.as_str()],
-        )?;
-        found.push(Budget {
-            cap: cap + raised(db, "person", &owner)?,
-            name: "person",
-            owner,
-            used,
         });
     }
     Ok(found)
@@ -324,20 +312,18 @@ pub(crate) fn raised(db: &Db, budget: &str, owner: &str) -> Result<Usd, Trouble>
 
 /// A person pressed Raise: the budget that refused this thread last grows by one
 /// configured cap.
-pub(crate) fn raise(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<(), Trouble> {
+pub(crate) fn raise(
+    db: &Db,
+    thread: &ThreadId,
+    usual: &Caps,
+    limits: &Limits,
+) -> Result<(), Trouble> {
     let caps = caps_in(db, thread, usual)?;
-    let refused: Option<(String, String)> = db
-        .prepare_cached("SELECT budget, owner FROM refusals WHERE channel = ?1 AND root = ?2")?
-        .query_row(
-            params![thread.channel.as_str(), thread.root.as_str()],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()?;
+    let refused = refused_by(db, thread)?;
     let (budget, owner) = refused.unwrap_or_else(|| ("thread".to_owned(), thread.to_string()));
     let extra = match budget.as_str() {
         "day" => caps.day,
-        "person" => caps.person.unwrap_or(caps.thread),
-        _ => caps.thread,
+        other => operators::cap_of(other, limits).unwrap_or(caps.thread),
     };
     fault("hub.before-raise");
     db.execute(
@@ -347,6 +333,18 @@ pub(crate) fn raise(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<(), Trou
     )?;
     fault("hub.after-raise");
     Ok(())
+}
+
+/// The budget that refused a thread last, and whose it is.
+fn refused_by(db: &Db, thread: &ThreadId) -> Result<Option<(String, String)>, Trouble> {
+    let found = db
+        .prepare_cached("SELECT budget, owner FROM refusals WHERE channel = ?1 AND root = ?2")?
+        .query_row(
+            params![thread.channel.as_str(), thread.root.as_str()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    Ok(found)
 }
 
 /// A person said what a thread may cost, while they approved its plan: one transaction

@@ -26,7 +26,15 @@ fn ask(db: &Db, id: &str, n: u32, cents: i64) -> ReserveAnswer {
         amount: Usd::from_cents(cents),
         heard: None,
     };
-    reserve(db, "repo", Role::Pm, &wanted, &caps(), 1_700_000_000_000).unwrap()
+    reserve(
+        db,
+        "repo",
+        Role::Pm,
+        &wanted,
+        (&caps(), &Limits::default()),
+        1_700_000_000_000,
+    )
+    .unwrap()
 }
 
 fn pay(db: &Db, id: &str, cents: i64) {
@@ -79,7 +87,14 @@ fn a_call_that_is_over_needs_a_new_id_and_a_dearer_one_is_recorded() {
         amount: Usd::from_cents(1),
         heard: None,
     };
-    let again = reserve(&db, "repo", Role::Pm, &wanted, &caps(), 0);
+    let again = reserve(
+        &db,
+        "repo",
+        Role::Pm,
+        &wanted,
+        (&caps(), &Limits::default()),
+        0,
+    );
     assert!(matches!(
         again,
         Err(Trouble::Refused(Refusal::AlreadySettled))
@@ -92,10 +107,10 @@ fn raise_grows_the_budget_that_refused() {
     let db = db();
     ask(&db, "a", 1, 100);
     assert_eq!(refused_by(ask(&db, "b", 1, 30)), "thread");
-    raise(&db, &thread(1), &caps()).unwrap();
+    raise(&db, &thread(1), &caps(), &Limits::default()).unwrap();
     assert_eq!(refused_by(ask(&db, "b", 1, 30)), "nobody");
     assert_eq!(refused_by(ask(&db, "c", 2, 30)), "day");
-    raise(&db, &thread(2), &caps()).unwrap();
+    raise(&db, &thread(2), &caps(), &Limits::default()).unwrap();
     assert_eq!(refused_by(ask(&db, "c", 2, 30)), "nobody");
     assert_eq!(
         thread_cap(&db, &thread(2), &caps()).unwrap(),
@@ -120,7 +135,15 @@ fn an_hour_has_so_many_calls_of_a_repo_and_of_a_person() {
             amount: Usd::from_cents(1),
             heard: None,
         };
-        reserve(&db, "repo", Role::Pm, &wanted, &caps, at_ms).unwrap()
+        reserve(
+            &db,
+            "repo",
+            Role::Pm,
+            &wanted,
+            (&caps, &Limits::default()),
+            at_ms,
+        )
+        .unwrap()
     };
     let hour = butler_policy::HOUR_MS;
     assert_eq!(refused_by(ask("a", "ana", start)), "nobody");
@@ -150,7 +173,17 @@ fn each_repo_has_caps_and_a_day_of_its_own() {
             amount: Usd::from_cents(cents),
             heard: None,
         };
-        refused_by(reserve(&db, repo, Role::Pm, &wanted, &caps(), 1_700_000_000_000).unwrap())
+        refused_by(
+            reserve(
+                &db,
+                repo,
+                Role::Pm,
+                &wanted,
+                (&caps(), &Limits::default()),
+                1_700_000_000_000,
+            )
+            .unwrap(),
+        )
     };
     let small = Caps {
         thread: Usd::from_cents(20),
@@ -182,7 +215,14 @@ fn what_was_begun_before_a_stop_gets_no_money() {
             amount: Usd::from_cents(1),
             heard,
         };
-        reserve(&db, "app", Role::Coder, &wanted, &Caps::default(), 0)
+        reserve(
+            &db,
+            "app",
+            Role::Coder,
+            &wanted,
+            (&Caps::default(), &Limits::default()),
+            0,
+        )
     };
     let refused = ask("late", 1, Some(6)).unwrap_err();
     assert!(matches!(refused, Trouble::Refused(Refusal::ThreadStopped)));

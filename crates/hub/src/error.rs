@@ -111,6 +111,12 @@ pub enum Trouble {
     /// What the store holds cannot be read.
     #[error("stored JSON")]
     Json(#[from] serde_json::Error),
+    /// What the store has packed cannot be unpacked.
+    #[error("packed lines")]
+    Packed(#[source] std::io::Error),
+    /// Too many calls with one token; after so long there may be another.
+    #[error("too many calls")]
+    Paced(std::time::Duration),
     /// Slack does not answer; the caller should try again.
     #[error("Slack does not answer")]
     Away,
@@ -150,6 +156,7 @@ impl Trouble {
         match self {
             Trouble::Refused(refusal) | Trouble::Explained(refusal, _) => *refusal,
             Trouble::Away | Trouble::NotOwner | Trouble::Closed => Refusal::ServiceUnavailable,
+            Trouble::Paced(_) => Refusal::Ratelimited,
             other => {
                 tracing::error!(error = ?other, "a call failed in the store");
                 Refusal::InternalError

@@ -3,6 +3,7 @@
 pub(crate) mod app;
 mod ready;
 pub(crate) mod together;
+mod upkeep;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -29,7 +30,7 @@ use tracing::info;
 use url::Url;
 
 use crate::{
-    Caps, HubError, RelayConfig,
+    Caps, HubError, Limits, RelayConfig, Retention,
     agent_api::{
         self,
         live_log::{self, LiveLog},
@@ -95,6 +96,8 @@ pub struct HubConfig {
     pub relay: Option<RelayConfig>,
     /// After so long somebody is told that the role they named is not running.
     pub absent_after: Duration,
+    /// What an operator sets beside all that.
+    pub operation: Operation,
     /// What time it is.
     pub clock: Clock,
 }
@@ -123,6 +126,30 @@ pub struct Outside {
     pub forge_secret: Option<Secret>,
 }
 
+/// What an operator sets, and what holds without a word of theirs.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// After so long somebody is told that the role they named is not running.
+    pub absent_after: Duration,
+    /// How long things are kept as they are.
+    pub retention: Retention,
+    /// What a repository, a person or a token may use.
+    pub limits: Limits,
+    /// Who may read the metrics from another machine; without it only this one may.
+    pub metrics_token: Option<Secret>,
+}
+
+impl Default for Operation {
+    fn default() -> Self {
+        Self {
+            absent_after: Duration::from_secs(30),
+            retention: Retention::default(),
+            limits: Limits::default(),
+            metrics_token: None,
+        }
+    }
+}
+
 impl HubConfig {
     /// A hub on loopback with the usual caps.
     #[must_use]
@@ -141,6 +168,7 @@ impl HubConfig {
             outside: Outside::default(),
             relay: None,
             absent_after: Duration::from_secs(30),
+            operation: Operation::default(),
             clock: system_clock(),
         }
     }
@@ -185,8 +213,10 @@ impl Hub {
             let said = notices.clone();
             let clock = config.clock;
             let opened = tokio::task::spawn_blocking(move || {
-                let (store, threads) = Store::open(&place, clock, said)?;
-                Ok::<_, HubError>((store, threads, lock(&dir)?))
+                let (store, threads) = Store::open(&place, clock.clone(), said)?;
+                let lock = lock(&dir)?;
+                place.with_clock(clock)?.can_shrink()?;
+                Ok::<_, HubError>((store, threads, lock))
             });
             let (store, threads, lock) = opened
                 .await
@@ -229,6 +259,7 @@ impl Hub {
             let reached = Reached {
                 address,
                 own_name,
+                only_here: bound.ip().is_loopback() && public_url.is_none(),
                 public_url,
                 encrypted: certificate.is_some(),
             };
@@ -251,6 +282,8 @@ impl Hub {
                     approvers: config.approvers,
                     people: config.people,
                     caps: config.caps,
+                    limits: config.operation.limits.clone(),
+                    pace: Arc::default(),
                     base: reached.base(None),
                     in_slack: relay.is_some(),
                 },
@@ -269,17 +302,19 @@ impl Hub {
                 },
                 known: Mutex::new(HashMap::new()),
                 ownership,
+                operation: config.operation,
             });
             let relay = relay.map(|relay| {
                 let work = move |app| relay::run(app, Arc::clone(&relay));
                 tokio::spawn(owned(Arc::clone(&app), work))
             });
-            let after = config.absent_after;
+            let after = app.operation.absent_after;
             let mut later = vec![
                 tokio::spawn(owned(Arc::clone(&app), schedule::keep_posting)),
                 tokio::spawn(owned(Arc::clone(&app), move |app| {
                     absent::keep_telling(app, after)
                 })),
+                tokio::spawn(owned(Arc::clone(&app), upkeep::keep_tidy)),
             ];
             later.extend(sending);
             if let Some(webhook) = config.outside.webhook {

@@ -31,9 +31,10 @@ mod web_api;
 mod workspace;
 
 pub use budget::Caps;
+pub use budget::limits::Limits;
 pub use error::HubError;
 pub(crate) use error::{Refusal, Trouble};
-pub use hub::{Hub, HubConfig, Outside, runs_in};
+pub use hub::{Hub, HubConfig, Operation, Outside, runs_in};
 pub use identity::audit::{AuditLine, verify_audit};
 pub use identity::people::{PersonEntry, SessionEntry};
 pub use identity::tokens::{AgentTokens, PersonToken, RepoTokens, Tokens};
@@ -41,4 +42,5 @@ pub use relay::{Pace, RelayConfig, RepoChannel, SCOPES, missing_scopes};
 pub use serve::tls::HubTls;
 pub use store::migrate::{Moved, migrate};
 pub use store::place::StorePlace;
+pub use store::retention::Retention;
 pub use store::snapshot::{FrozenStore, put_back};

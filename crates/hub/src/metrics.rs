@@ -11,19 +11,38 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     extract,
-    http::header::CONTENT_TYPE,
+    http::{HeaderMap, StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse, Response},
 };
+use butler_protocol::Sha256Hex;
 use tokio::time::timeout;
 
 use self::exposition::{Kind, Page};
-use crate::{error::Refused, hub::app::App, relay::hearing::State};
+use crate::{error::Refused, hub::app::App, relay::hearing::State, web_api};
 
 /// How long the store may take to write a line.
 const WRITING: Duration = Duration::from_secs(8);
 const TEXT_FORM: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-pub(crate) async fn handle(extract::State(app): extract::State<Arc<App>>) -> Response {
+/// Who may read them: whoever has the operator's token. Without one, whoever reaches a hub
+/// that only this machine can reach.
+fn may_read(app: &App, headers: &HeaderMap) -> bool {
+    match &app.operation.metrics_token {
+        // By their hashes, so that the time it takes says nothing about the token.
+        Some(token) => web_api::bearer(headers)
+            .is_some_and(|given| Sha256Hex::of(given) == Sha256Hex::of(token.expose())),
+        None => app.reached.only_here,
+    }
+}
+
+pub(crate) async fn handle(
+    extract::State(app): extract::State<Arc<App>>,
+    headers: HeaderMap,
+) -> Response {
+    if !may_read(&app, &headers) {
+        let why = "metrics need `hub.metricsToken` of the machine config as a bearer token\n";
+        return (StatusCode::UNAUTHORIZED, why).into_response();
+    }
     let mut page = Page::default();
     let build = "codebutler_build_info";
     page.family(build, Kind::Gauge, "The version of the hub");

@@ -6,6 +6,7 @@
 //! in a change or a look is the caller's error and nobody else's: it is undone, the
 //! thread opens the file anew, and [`Store::check`] says so until that worked.
 
+pub(crate) mod cold;
 mod connection;
 pub(crate) mod db;
 pub(crate) mod erase;
@@ -13,6 +14,7 @@ pub(crate) mod file;
 pub(crate) mod migrate;
 pub(crate) mod place;
 pub(crate) mod postgres;
+pub(crate) mod retention;
 pub(crate) mod shared;
 pub(crate) mod snapshot;
 pub(crate) mod sql;

@@ -24,7 +24,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
-use butler_protocol::Epoch;
+use butler_protocol::{Epoch, Sha256Hex};
 use butler_slack::EPOCH_HEADER;
 use serde_json::{Value, json};
 
@@ -85,6 +85,12 @@ pub(crate) async fn handle(
         Err(Trouble::Away | Trouble::NotOwner | Trouble::Closed) => {
             return StatusCode::SERVICE_UNAVAILABLE.into_response();
         }
+        // As Slack says it.
+        Err(Trouble::Paced(wait)) => {
+            let body = json!({"ok": false, "error": Refusal::Ratelimited.code()});
+            let after = [("retry-after", (wait.as_secs() + 1).to_string())];
+            return (StatusCode::TOO_MANY_REQUESTS, after, Json(body)).into_response();
+        }
         Err(Trouble::Explained(refusal, what)) => json!({"ok": false, "error": refusal.code(),
             "errors": [what], "response_metadata": {"messages": [format!("[ERROR] {what}")]}}),
         Err(trouble) => json!({"ok": false, "error": trouble.refusal().code()}),
@@ -143,6 +149,17 @@ async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value
         return refuse(Refusal::NotAuthed);
     };
     let identity = app.identify(&token).await?;
+    if let (Some(_), Some(limit)) = (&identity, app.rules.limits.api_calls) {
+        let calls = &app.sockets.calls;
+        if let Err(wait) = calls.take(&Sha256Hex::of(&token), limit) {
+            if let Some(Identity::Bot(agent) | Identity::App(agent)) = &identity {
+                app.watched
+                    .counters
+                    .refused(&agent.repo, "API calls of token");
+            }
+            return Err(Trouble::Paced(wait));
+        }
+    }
     if let Some(Identity::Person(person)) = identity {
         return own_files::answer(&app, person, method, &args, &headers).await;
     }

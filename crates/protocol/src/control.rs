@@ -209,6 +209,14 @@ pub struct BudgetRefusal {
     pub used: Usd,
 }
 
+impl BudgetRefusal {
+    /// Whether the budget is one of the hub's operator, as in `month of this person`.
+    #[must_use]
+    pub fn is_operators(&self) -> bool {
+        self.budget.contains(" of this ")
+    }
+}
+
 /// `POST /agent/v1/settle`: the call is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settlement {
@@ -250,6 +258,9 @@ pub struct PlanSummary {
     pub merged: bool,
     /// What the thread has cost so far.
     pub cost: Usd,
+    /// How many model calls that was; a hub that does not count says none.
+    #[serde(default)]
+    pub calls: u64,
 }
 
 /// `GET /agent/v1/threads`: a thread of the team, the newest first.

@@ -30,6 +30,7 @@ mod repo;
 mod tracker;
 mod turns;
 mod undo;
+mod upkeep;
 mod worktree;
 
 pub use commits::commit::KEY_TRAILER;

@@ -1,9 +1,11 @@
-//! Locks that hold across processes: an advisory lock on a file that is never
-//! deleted. The kernel lets go when the last holder of the open file is gone,
-//! so a crash leaves no stuck lock.
+//! Locks that hold across processes: an advisory lock on a file. The kernel lets go
+//! when the last holder of the open file is gone, so a crash leaves no stuck lock. Only
+//! who holds it deletes the file, and who has locked one looks whether it is still there.
 
 use std::{
     fs::{self, File, TryLockError},
+    io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -21,14 +23,32 @@ pub(crate) struct FileLock {
 impl FileLock {
     /// Takes the lock if it is free.
     pub(crate) fn try_take(path: &Path) -> Result<Option<Self>> {
-        let file = open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self { file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(source)) => Err(Error::File {
-                path: path.to_owned(),
-                source,
-            }),
+        loop {
+            let file = open(path)?;
+            match file.try_lock() {
+                Ok(()) if is_at(&file, path) => return Ok(Some(Self { file })),
+                // It was cleared away before it was ours.
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(source)) => {
+                    return Err(Error::File {
+                        path: path.to_owned(),
+                        source,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Deletes the file of a lock that nobody holds. Whether it was free.
+    pub(crate) fn remove(path: &Path) -> Result<bool> {
+        let Some(_held) = Self::try_take(path)? else {
+            return Ok(false);
+        };
+        match fs::remove_file(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::file(path)(error)),
         }
     }
 
@@ -54,6 +74,14 @@ impl FileLock {
     pub(crate) fn share(&self) -> Option<File> {
         self.file.try_clone().ok()
     }
+}
+
+/// Whether the file at this path is still the one that was opened.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(there)) = (file.metadata(), fs::metadata(path)) else {
+        return false;
+    };
+    (open.dev(), open.ino()) == (there.dev(), there.ino())
 }
 
 fn open(path: &Path) -> Result<File> {

@@ -351,6 +351,11 @@ impl Repo {
         FileLock::take(&self.lock_file(&format!("{name}.writer")), cancel).await
     }
 
+    /// Whether objects are left at the remote until they are needed.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.inner.is_partial
+    }
+
     /// The git state that all worktrees share.
     pub(crate) fn common(&self) -> &Path {
         &self.inner.common

@@ -126,9 +126,25 @@ impl Control {
         Ok(known.collect())
     }
 
-    /// The newest plans of the repo, oldest first.
+    /// The newest plans of the repo and those of its open pull requests, oldest first.
     pub async fn plans(&self) -> Result<Vec<PlanSummary>, SlackError> {
         self.get("agent/v1/plans").await
+    }
+
+    /// The plans of one thread, oldest first.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn plans_of(&self, thread: &ThreadId) -> Result<Vec<PlanSummary>, SlackError> {
+        let path = "agent/v1/plans";
+        let mut url = self.caller.url(path)?;
+        url.query_pairs_mut()
+            .append_pair("thread", &thread.to_string());
+        let answer = self.caller.send(path, |c| c.get(url.clone())).await?;
+        let mut plans: Vec<PlanSummary> = json_of(path, answer).await?;
+        // A hub of an earlier release gives those of all.
+        plans.retain(|one| one.thread == *thread);
+        Ok(plans)
     }
 
     /// Says what the team's learnings are worth.

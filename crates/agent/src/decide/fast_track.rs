@@ -20,7 +20,7 @@ pub(crate) struct FastTrack {
 impl FastTrack {
     /// What the logs of a thread say.
     pub(crate) async fn of(agent: &Agent, thread: &ThreadId) -> Result<Self, SlackError> {
-        let plans = agent.poster.control.plans().await?;
+        let plans = agent.poster.control.plans_of(thread).await?;
         let plan = history::plan_of(&plans, thread);
         let mut friction = Vec::new();
         for log in thread_logs::of_thread(agent, thread).await? {

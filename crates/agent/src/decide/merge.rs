@@ -156,7 +156,7 @@ pub(crate) async fn finish(
         }
         tell_cost(context, order, &kept, cancel).await?;
     }
-    context.agent.merged.notify_one();
+    context.agent.digests.merged.notify_one();
     Ok(())
 }
 
@@ -483,7 +483,7 @@ async fn tell_cost(
     cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
     let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
-    let plans = context.poster.control.plans().await?;
+    let plans = context.poster.control.plans_of(&context.thread).await?;
     let plan = history::plan_of(&plans, &context.thread);
     let rounds = context.facts().review.rounds;
     let mut text = report::render(&logs, plan, rounds, kept);

@@ -34,6 +34,7 @@ use crate::{
         workers::Workers,
     },
     upkeep::{
+        digests::Digests,
         forge::{issue_watch, pull_watch},
         garbage, overlap,
         playbook_cache::PlaybookCache,
@@ -221,7 +222,7 @@ async fn open_agent(
         playbook_cache: PlaybookCache::default(),
         preparations: Preparations::new(cancel.child_token()),
         develop: Develop::default(),
-        merged: tokio::sync::Notify::new(),
+        digests: Digests::default(),
         rules,
         config,
     })

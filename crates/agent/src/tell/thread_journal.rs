@@ -32,7 +32,7 @@ pub(crate) fn path(thread: &ThreadId) -> String {
 pub(crate) async fn keep(agent: &Agent, thread: &ThreadId, cancel: &CancellationToken) {
     let kept = async {
         let logs = thread_logs::of_thread(agent, thread).await?;
-        let plans = agent.poster.control.plans().await?;
+        let plans = agent.poster.control.plans_of(thread).await?;
         let title = history::plan_of(&plans, thread).map(|plan| plan.title.as_str());
         let text = agent.clean(&write(title, thread, &logs));
         agent.repo.keep_journal(thread, &text, cancel).await?;

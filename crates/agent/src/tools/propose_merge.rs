@@ -142,7 +142,7 @@ async fn departures(
     head: &CommitSha,
     cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
-    let plans = context.poster.control.plans().await?;
+    let plans = context.poster.control.plans_of(&context.thread).await?;
     let plan = history::plan_of(&plans, &context.thread);
     let changes = context
         .agent

@@ -144,6 +144,15 @@ async fn round(agent: &Arc<Agent>, cancel: &CancellationToken) -> Duration {
         Ok(count) => info!(count, "old saves of files are gone"),
         Err(error) => warn!(%error, "old saves of files could not be looked at"),
     }
+    match agent.repo.pack_loose(cancel).await {
+        Ok(false) => {}
+        Ok(true) => info!("single objects of git are packed"),
+        Err(error) => warn!(%error, "single objects of git could not be packed"),
+    }
+    let now = Duration::from_millis(u64::try_from(agent.now_ms()).unwrap_or(0));
+    if let Err(error) = agent.repo.clear_locks(UNIX_EPOCH + now) {
+        warn!(%error, "locks that nobody holds stay");
+    }
     let threads = ThreadDir::list(&agent.threads()).unwrap_or_default();
     let mut pause = ROUND;
     for worktree in worktrees {
@@ -162,7 +171,7 @@ async fn round(agent: &Arc<Agent>, cancel: &CancellationToken) -> Duration {
     pause
 }
 
-/// Packs the folders of closed threads that nobody has touched for long. The first
+/// Packs the folders of closed threads and of answered questions that nobody has touched for long. The first
 /// word in such a thread brings its folder back.
 async fn pack(agent: &Arc<Agent>, awake: &[Worktree]) {
     let threads = agent.threads();
@@ -172,7 +181,7 @@ async fn pack(agent: &Arc<Agent>, awake: &[Worktree]) {
     let names: Vec<String> = awake.iter().map(|one| one.short().to_owned()).collect();
     ThreadDir::tidy(&threads);
     for thread in ThreadDir::list(&threads).unwrap_or_default() {
-        if names.contains(&thread.short()) || !is_closed(agent, &thread, before).await {
+        if names.contains(&thread.short()) || !is_over(agent, &thread, before).await {
             continue;
         }
         let threads = threads.clone();
@@ -194,15 +203,17 @@ async fn pack(agent: &Arc<Agent>, awake: &[Worktree]) {
     }
 }
 
-/// Whether a person has ended the thread, and long ago.
-async fn is_closed(agent: &Agent, thread: &ThreadId, before: SystemTime) -> bool {
+/// Whether a person has ended the thread, or nobody works and waits in it, and that
+/// long ago.
+async fn is_over(agent: &Agent, thread: &ThreadId, before: SystemTime) -> bool {
     let written = ThreadDir::new(&agent.threads(), thread).last_written();
     // A look at times is cheap, reading all logs is not.
     if written.is_none_or(|written| written >= before) {
         return false;
     }
     let logs = thread_logs::of_thread(agent, thread).await;
-    logs.is_ok_and(|logs| thread_logs::is_closed(&logs))
+    let rests = |log: &RoleLog| matches!(log.fold.doing, None | Some(Doing::Nothing));
+    logs.is_ok_and(|logs| thread_logs::is_closed(&logs) || logs.iter().all(rests))
 }
 
 /// Looks at one thread and does what is due. When to look again, if that is known.

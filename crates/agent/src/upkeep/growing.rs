@@ -1,12 +1,11 @@
 //! What repeats is offered to be kept, by code and for nothing: the third request of a
 //! kind as a skill, the third thread in which the same command failed as a check.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use butler_playbook::{Built, Grown};
 use butler_protocol::{
-    CallId, Change, Choice, Proposal, Record, Remark, RoleEntry, Speaker, Subject, ThreadId,
-    ToolCall,
+    CallId, Change, Choice, Proposal, Record, Remark, Speaker, Subject, ThreadId, ToolCall,
 };
 
 use butler_turn::Order;
@@ -16,13 +15,13 @@ use crate::{
     AgentError,
     decide::cards::{self, NewCard},
     thread::context::{ThreadContext, request_nth},
+    upkeep::digests::Digest,
 };
 
 /// Older threads say little about how the team works now.
 const MOST_THREADS: usize = 40;
 /// So many threads make a habit; who said no is asked again when it has doubled.
 const HABIT: [usize; 3] = [3, 6, 12];
-const KINDS: [&str; 3] = ["user", "assistant", "tool_result"];
 
 /// Looks back over the last threads, after a merge. Nobody's work depends on it.
 pub(crate) async fn offer(context: &ThreadContext, order: &Order) {
@@ -39,16 +38,20 @@ async fn look(context: &ThreadContext, order: &Order) -> Result<(), AgentError> 
     });
     plans.sort_by(|one, other| one.thread.root.cmp(&other.thread.root));
     let old = plans.len().saturating_sub(MOST_THREADS);
+    let plans = plans.split_off(old);
+    let digests = context.agent.digests.last(&context.agent, &plans).await?;
+    let mut digests: BTreeMap<ThreadId, Digest> = digests.into_iter().collect();
     let (mut built, mut failed) = (Vec::new(), Vec::new());
     // This thread is the newest, whenever it began.
     let (own, others): (Vec<_>, Vec<_>) = plans
         .into_iter()
-        .skip(old)
         .partition(|one| one.thread == context.thread);
     for one in others.into_iter().chain(own) {
-        let lines = control.logs(&one.thread, &KINDS).await?;
-        failed.push((one.thread.clone(), failures(&lines)));
-        built.extend(request(&lines).map(|request| Built {
+        let Some(digest) = digests.remove(&one.thread) else {
+            continue;
+        };
+        failed.push((one.thread, digest.failed));
+        built.extend(digest.request.map(|request| Built {
             request,
             plan: one.plan,
         }));
@@ -66,8 +69,8 @@ async fn look(context: &ThreadContext, order: &Order) -> Result<(), AgentError> 
 }
 
 /// The words with which a person opened a thread.
-fn request(lines: &[RoleEntry]) -> Option<String> {
-    lines.iter().find_map(|line| match &line.entry.record {
+pub(crate) fn request<'a>(mut lines: impl Iterator<Item = &'a Record>) -> Option<String> {
+    lines.find_map(|line| match line {
         Record::User {
             speaker: Speaker::Person { .. },
             text,
@@ -108,11 +111,11 @@ async fn skill(context: &ThreadContext, order: &Order, grown: &Grown) -> Result<
 }
 
 /// Commands of a shell that failed in a thread, each once.
-fn failures(lines: &[RoleEntry]) -> BTreeSet<String> {
+pub(crate) fn failures<'a>(lines: impl Iterator<Item = &'a Record>) -> BTreeSet<String> {
     let mut calls: Vec<ToolCall> = Vec::new();
     let mut failed = BTreeSet::new();
     for line in lines {
-        match &line.entry.record {
+        match line {
             Record::Assistant { calls: made, .. } => {
                 calls.extend(made.iter().filter(|call| call.name == "Bash").cloned());
             }

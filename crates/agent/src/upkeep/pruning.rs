@@ -10,7 +10,7 @@ use std::{
 use butler_playbook::{
     Evidence, Memory, ThreadStory, ThreadUse, Worth, idle_threads, learnings_in, role_file,
 };
-use butler_protocol::{Change, Entry, LearningFigures, Proposal, Record, Role, ThreadId};
+use butler_protocol::{Change, LearningFigures, Proposal, Record, Role, ThreadId};
 use butler_repo::Git;
 use butler_slack::SlackError;
 use tokio_util::sync::CancellationToken;
@@ -19,26 +19,18 @@ use crate::{
     AgentError,
     agent::Agent,
     decide::knowledge,
-    tell::thread_logs,
-    upkeep::{
-        stories::{praised, story},
-        trials::Trials,
-    },
+    upkeep::{digests::Digest, stories::praised, trials::Trials},
 };
 
-/// Older threads say little about how the team works now.
-const MOST_THREADS: usize = 100;
 /// The page rests on so many: it is told after every merge.
 const MOST_SHOWN: usize = 40;
-
-/// A thread with the logs of its roles.
-pub type ThreadLogs = (ThreadId, Vec<(Role, Vec<Entry>)>);
 
 /// What the evidence speaks against, in the files of a worktree.
 pub(crate) async fn proposals(root: &Path, agent: &Agent) -> Result<Vec<Proposal>, SlackError> {
     let tracked = tracked(root).await;
-    let idle = idle_threads(&uses(agent).await?);
-    let tried = tried(agent).await?;
+    let digests = digests(agent).await?;
+    let idle = idle_threads(&uses(&digests));
+    let tried = shown_by(&Trials::read(&agent.threads()), &stories(&digests));
     Ok(speaks_against(
         root,
         &on_disk(root),
@@ -137,39 +129,23 @@ fn inside(path: &str) -> bool {
     parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
-/// How the learnings fared, thread by thread, the oldest first. Only a look
-/// back can say that one helped, so threads without one do not count.
-async fn uses(agent: &Agent) -> Result<Vec<ThreadUse>, SlackError> {
-    let control = &agent.poster.control;
-    let mut found = Vec::new();
-    for thread in planned(agent).await? {
-        let lines = control.logs(&thread, &["prompt", "assistant"]).await?;
-        found.extend(used(lines.into_iter().map(|line| line.entry.record)));
-    }
-    Ok(found)
-}
-
-/// The last threads with a plan, the oldest first.
-pub(crate) async fn planned(agent: &Agent) -> Result<Vec<ThreadId>, SlackError> {
+/// What the last threads with a plan say, the oldest first.
+async fn digests(agent: &Agent) -> Result<Vec<(ThreadId, Digest)>, SlackError> {
     let plans = agent.poster.control.plans().await?;
-    let threads: BTreeSet<ThreadId> = plans.into_iter().map(|one| one.thread).collect();
-    let old = threads.len().saturating_sub(MOST_THREADS);
-    Ok(threads.into_iter().skip(old).collect())
+    agent.digests.last(agent, &plans).await
 }
 
-/// What the trials of this machine showed, by id.
-async fn tried(agent: &Agent) -> Result<BTreeMap<String, Worth>, SlackError> {
-    let trials = Trials::read(&agent.threads());
-    if trials == Trials::default() {
-        return Ok(BTreeMap::new());
-    }
-    let mut stories = Vec::new();
-    for thread in planned(agent).await? {
-        let logs = thread_logs::of_thread(agent, &thread).await?.into_iter();
-        let logs: Vec<_> = logs.map(|log| (log.role, log.entries)).collect();
-        stories.extend(story(&logs).map(|story| (thread, story)));
-    }
-    Ok(shown_by(&trials, &stories))
+/// How the learnings fared, thread by thread. Only a look back can say that one
+/// helped, so threads without one do not count.
+fn uses(digests: &[(ThreadId, Digest)]) -> Vec<ThreadUse> {
+    let used = digests.iter().filter_map(|(_, one)| one.used.clone());
+    used.collect()
+}
+
+fn stories(digests: &[(ThreadId, Digest)]) -> Vec<(ThreadId, ThreadStory)> {
+    let told = digests.iter();
+    told.filter_map(|(thread, one)| Some((thread.clone(), one.story.clone()?)))
+        .collect()
 }
 
 /// What trials showed. Only threads that drew a side count: of the others something
@@ -183,22 +159,16 @@ fn shown_by(trials: &Trials, stories: &[(ThreadId, ThreadStory)]) -> BTreeMap<St
     trials.ids().map(worth).collect()
 }
 
-/// What the team has learned, and what is known of each, from logs and files alone.
+/// What the team has learned, and what is known of each, from threads and files alone.
 /// Threads of the oldest first.
 pub async fn figures(
     root: &Path,
     files: &[MemoryFile],
-    threads: &[ThreadLogs],
+    threads: &[(ThreadId, Digest)],
     trials: &Trials,
 ) -> Vec<LearningFigures> {
-    let stories = threads.iter();
-    let stories = stories.filter_map(|(thread, logs)| Some((thread.clone(), story(logs)?)));
-    let stories: Vec<(ThreadId, ThreadStory)> = stories.collect();
-    let uses = threads.iter().filter_map(|(_, logs)| {
-        let lines = logs.iter().flat_map(|(_, entries)| entries);
-        used(lines.map(|entry| entry.record.clone()))
-    });
-    let idle = idle_threads(&uses.collect::<Vec<_>>());
+    let stories = stories(threads);
+    let idle = idle_threads(&uses(threads));
     let tried = shown_by(trials, &stories);
     let against = speaks_against(root, files, &tracked(root).await, (&idle, &tried));
     let mut found = Vec::new();
@@ -244,20 +214,16 @@ pub(crate) async fn keep_told(agent: Arc<Agent>, life: CancellationToken) {
         tell(&agent, &life).await;
         tokio::select! {
             () = life.cancelled() => return,
-            () = agent.merged.notified() => {}
+            () = agent.digests.merged.notified() => {}
         }
     }
 }
 
 async fn tell(agent: &Agent, cancel: &CancellationToken) {
     let told = async {
-        let mut threads = Vec::new();
-        let planned = planned(agent).await?;
-        let old = planned.len().saturating_sub(MOST_SHOWN);
-        for thread in planned.into_iter().skip(old) {
-            let logs = thread_logs::of_thread(agent, &thread).await?.into_iter();
-            threads.push((thread, logs.map(|log| (log.role, log.entries)).collect()));
-        }
+        let threads = digests(agent).await?;
+        let old = threads.len().saturating_sub(MOST_SHOWN);
+        let threads = &threads[old..];
         let names: Vec<&str> = files(|name| Some(Memory::parse(name, "")))
             .iter()
             .map(|file| file.name)
@@ -271,7 +237,7 @@ async fn tell(agent: &Agent, cancel: &CancellationToken) {
             .collect();
         let files = files(|name| Some(Memory::parse(name, known.get(name)?.as_str())));
         let trials = Trials::read(&agent.threads());
-        let figures = figures(agent.repo.root(), &files, &threads, &trials).await;
+        let figures = figures(agent.repo.root(), &files, threads, &trials).await;
         agent.poster.control.tell_memory(&figures).await?;
         Ok::<_, AgentError>(())
     };
@@ -280,18 +246,18 @@ async fn tell(agent: &Agent, cancel: &CancellationToken) {
     }
 }
 
-fn used(records: impl Iterator<Item = Record>) -> Option<ThreadUse> {
+pub(crate) fn used<'a>(records: impl Iterator<Item = &'a Record>) -> Option<ThreadUse> {
     let mut given = BTreeSet::new();
     let mut praise: Option<String> = None;
     for record in records {
         match record {
             Record::Prompt { text, .. } => {
-                given.extend(learnings_in(&text).into_iter().map(|(_, title)| title));
+                given.extend(learnings_in(text).into_iter().map(|(_, title)| title));
             }
             Record::Assistant { calls, .. } => {
                 let looks = |name: &str| name == "ProposeMerge" || name == "ProposeLearnings";
                 if calls.iter().any(|call| looks(&call.name)) {
-                    praise.get_or_insert_default().push_str(&praised(&calls));
+                    praise.get_or_insert_default().push_str(&praised(calls));
                 }
             }
             _ => {}
@@ -351,7 +317,7 @@ mod tests {
             model: "m".into(),
             usage: TokenUsage::default(),
         });
-        used(std::iter::once(prompt).chain(look_back))
+        used(std::iter::once(&prompt).chain(&look_back))
     }
 
     #[tokio::test(flavor = "multi_thread")]

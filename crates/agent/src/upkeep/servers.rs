@@ -78,6 +78,10 @@ fn facts(agent: &Agent) -> AgentFacts {
     }
     AgentFacts {
         version: agent.config.version.clone(),
+        host: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
         models,
         resting: agent.model.resting(),
         pool: agent.rules().models.pool.keys().cloned().collect(),

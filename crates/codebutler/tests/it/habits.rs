@@ -136,4 +136,16 @@ async fn what_repeats_is_offered_and_what_nobody_misses_goes() {
         trouble.unwrap() < 0.0,
         "the useful one is kept: {trouble:?}"
     );
+    // Each thread was read once after its last call, and a few lines of it are kept.
+    let kept = team
+        .scratch
+        .root()
+        .join(".codebutler/threads/digests-lead.json");
+    let kept: Value = serde_json::from_slice(&std::fs::read(kept).unwrap()).unwrap();
+    let kept = kept.as_array().unwrap();
+    assert_eq!(kept.len(), NAMES.len());
+    for (_, one) in kept.iter().map(|pair| (&pair[0], &pair[1])) {
+        assert!(one["calls"].as_u64().unwrap() > 0, "{one}");
+        assert!(one["digest"]["request"].is_string(), "{one}");
+    }
 }

@@ -29,6 +29,7 @@ impl Refused {
             Refusal::ForeignHost => StatusCode::MISDIRECTED_REQUEST,
             Refusal::NotAnApprover
             | Refusal::NoRight
+            | Refusal::OperatorsBudget
             | Refusal::OwnerStays
             | Refusal::NotAllowed
             | Refusal::NotAPerson
@@ -43,6 +44,11 @@ impl Refused {
             | Refusal::UnknownReservation
             | Refusal::NoTestHooks
             | Refusal::FileNotFound => StatusCode::NOT_FOUND,
+            Refusal::TooManyMessages
+            | Refusal::TooManyOwnThreads
+            | Refusal::TooManyThreads
+            | Refusal::Ratelimited => StatusCode::TOO_MANY_REQUESTS,
+            Refusal::StorageLimitReached => StatusCode::INSUFFICIENT_STORAGE,
             Refusal::MsgTooLong | Refusal::FileUploadSizeRestricted => {
                 StatusCode::PAYLOAD_TOO_LARGE
             }

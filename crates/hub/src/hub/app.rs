@@ -14,8 +14,12 @@ use url::Url;
 
 use crate::{
     agent_api::live_log::LiveLog,
+    budget::limits::Pace,
     error::Trouble,
-    hub::together::{OwnersStore, Ownership},
+    hub::{
+        Operation,
+        together::{OwnersStore, Ownership},
+    },
     identity::{self, Identity},
     log::{
         notice::Notice,
@@ -52,9 +56,11 @@ pub(crate) struct App {
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
     /// Whether this hub does what only one of a store may do.
     pub(crate) ownership: Ownership,
+    /// What the operator set.
+    pub(crate) operation: Operation,
 }
 
-/// What connections of Socket Mode share.
+/// What connections and calls of apps share.
 #[derive(Default)]
 pub(crate) struct Sockets {
     /// What lets a connection in, once.
@@ -63,6 +69,8 @@ pub(crate) struct Sockets {
     pub(crate) sharing: Sharing,
     /// Who waits for the options of a menu.
     pub(crate) options: Options,
+    /// How often each token has called lately.
+    pub(crate) calls: Pace<Sha256Hex>,
 }
 
 /// How this hub is reached.
@@ -70,6 +78,8 @@ pub(crate) struct Reached {
     pub(crate) address: SocketAddr,
     /// A name of this machine that only our own pages know.
     pub(crate) own_name: String,
+    /// Whether only this machine reaches it.
+    pub(crate) only_here: bool,
     /// The page's address as people reach it, where that is not this machine.
     pub(crate) public_url: Option<Url>,
     /// Whether the hub itself encrypts.
@@ -118,6 +128,8 @@ impl App {
             online: self.presence.online(),
             known: self.presence.facts.known(),
             usual: self.rules.caps.clone(),
+            limits: self.rules.limits.clone(),
+            refused: self.watched.counters.refusals(),
             version: self.version.clone(),
         }
     }

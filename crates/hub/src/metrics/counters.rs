@@ -65,7 +65,7 @@ const API_SECONDS: Family = Family {
 };
 const REFUSALS: Family = Family {
     name: "codebutler_budget_refusals_total",
-    help: "Model calls that a budget or a limit did not allow",
+    help: "What a budget or a limit did not allow",
     labels: &["repo", "limit"],
 };
 /// The names of what was counted before there was anything to count.
@@ -116,7 +116,18 @@ impl Counters {
         counted.add(&API_SECONDS, &[method], took.as_secs_f64());
     }
 
-    /// Counts a model call that may not be made.
+    /// What was refused since the hub began: repo, limit, how often.
+    pub(crate) fn refusals(&self) -> Vec<(String, String, u64)> {
+        let counted = self.counted();
+        let series = counted.families.get(REFUSALS.name).into_iter().flatten();
+        let rows = series.filter_map(|(names, times)| match names.as_slice() {
+            [repo, limit] => Some((repo.clone(), limit.clone(), *times as u64)),
+            _ => None,
+        });
+        rows.collect()
+    }
+
+    /// Counts what a budget or a limit did not allow.
     pub(crate) fn refused(&self, repo: &str, limit: &str) {
         self.counted().add(&REFUSALS, &[repo, limit], 1.0);
     }

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use words::Said;
 
 use crate::{
+    budget::limits,
     error::{Refusal, Trouble, refuse},
     hub::app::App,
     identity::{Person, names::BOT_USER},
@@ -72,9 +73,21 @@ pub(crate) async fn say(
         other => other?,
     };
     let rules = app.rules.clone();
-    app.store
+    let channel = form.channel.clone();
+    let said = app
+        .store
         .write(move |tx| spoken(tx, &rules, &person, form, &text))
-        .await
+        .await;
+    if let Err(Trouble::Refused(refusal)) = &said
+        && let Some(limit) = limits::name_of(*refusal)
+    {
+        let repo = app
+            .store
+            .read(move |db| channels::get(db, &channel))
+            .await?;
+        app.watched.counters.refused(&repo.repo, limit);
+    }
+    said
 }
 
 /// Writes down what a person said, and does what it means.
@@ -91,6 +104,13 @@ pub(crate) fn spoken(
         return refuse(Refusal::IsArchived);
     }
     let repo = place.repo;
+    // Who wants something stopped is never kept waiting.
+    if !is_stop(text, Some(&UserId::new(BOT_USER))) {
+        let allowed = (&rules.limits, rules.pace.as_ref());
+        limits::may_say(tx.db(), allowed, &repo, &person.id, form.thread.as_ref())?;
+    }
+    let coming = form.uploads.iter().map(|upload| upload.bytes.len() as u64);
+    limits::may_keep(tx.db(), &rules.limits, &repo, coming.sum())?;
     let author = Author::Person(person.id.clone());
     let mut draft = Draft::new(channel.clone(), form.thread, author);
     draft.text = written(text);

@@ -8,7 +8,7 @@ use axum::{
     extract::{Path, Query, State},
     routing::get,
 };
-use butler_protocol::{ChannelId, MessageTs, ThreadId};
+use butler_protocol::{ChannelId, MessageTs, Right, ThreadId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,6 +16,7 @@ use crate::{
     budget,
     error::{Refused, Trouble},
     hub::app::App,
+    identity::Person,
     person_api::guard::Somebody,
     relay::channel_requests,
     store::db::Db,
@@ -24,7 +25,7 @@ use crate::{
         overview::{self, Window},
         pulls, reads, search, timeline,
     },
-    workspace::{channels, message, read, runs},
+    workspace::{access, channels, message, read, runs},
 };
 
 type Answer = Result<Json<Value>, Refused>;
@@ -52,11 +53,19 @@ async fn needs(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answe
     Ok(Json(json!({"ok": true, "needs": look.await?})))
 }
 
-/// Every repository and person at one glance.
-async fn company(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
-    let beside = app.beside();
-    let look = app.store.read(move |db| company::all(db, &beside));
-    let mut answer = serde_json::to_value(look.await?).map_err(Trouble::Json)?;
+/// Every repository and person at one glance, for who may administer.
+pub(crate) async fn company_for(app: &App, person: Person) -> Result<company::Company, Trouble> {
+    let (beside, rules) = (app.beside(), app.rules.clone());
+    let look = app.store.read(move |db| {
+        access::may(db, &rules, &person, Right::Administer)?;
+        company::all(db, &beside)
+    });
+    look.await
+}
+
+async fn company(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answer {
+    let all = company_for(&app, person).await?;
+    let mut answer = serde_json::to_value(all).map_err(Trouble::Json)?;
     answer["ok"] = json!(true);
     Ok(Json(answer))
 }

@@ -118,6 +118,7 @@ async fn note(
     let short = |text: &String| visible_line(text).chars().take(WORDS).collect::<String>();
     let facts = AgentFacts {
         version: short(&facts.version),
+        host: short(&facts.host),
         models: facts.models.iter().take(MODELS).map(short).collect(),
         resting: facts.resting.iter().take(MODELS).map(short).collect(),
         pool: facts.pool.iter().take(MODELS).map(short).collect(),

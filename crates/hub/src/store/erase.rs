@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     error::{Refusal, Trouble, refuse},
     identity::{Person, audit, people, person_by_id},
-    store::{db::Db, sql},
+    store::{cold, db::Db, sql},
 };
 
 /// What stands where something was.
@@ -44,6 +44,7 @@ pub(crate) fn erase(db: &Db, by: &Person, who: &str) -> Result<Erased, Trouble> 
     let Some(file) = db.sqlite() else {
         return refuse(Refusal::RestrictedAction);
     };
+    cold::unpack_all(db)?;
     let erased = out_of(file, &person)?;
     let lines = audit::forget(db, &person)?;
     let sha256 = Sha256Hex::of(&person.name);

@@ -10,6 +10,7 @@ use std::{
 
 use butler_protocol::Clock;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use tracing::{info, warn};
 
 use crate::{
     error::HubError,
@@ -100,6 +101,30 @@ impl StoreFile {
         Ok(Db::new(Engine::Sqlite(connection), self.clock.clone()))
     }
 
+    /// Makes sure that the file can give space back. One of an earlier release is written
+    /// anew for that, once, while nobody else uses it; where that fails it only stays large.
+    pub(crate) fn can_shrink(&self) -> Result<(), HubError> {
+        let failed = |source: rusqlite::Error| HubError::Store {
+            path: self.path.clone(),
+            source: source.into(),
+        };
+        let db = self.open()?;
+        let Some(connection) = db.sqlite() else {
+            return Ok(());
+        };
+        let mode: i64 = connection
+            .pragma_query_value(None, "auto_vacuum", |row| row.get(0))
+            .map_err(failed)?;
+        if mode == 2 {
+            return Ok(());
+        }
+        info!("the store is written anew, so that it can give space back");
+        if let Err(error) = connection.execute_batch("VACUUM") {
+            warn!(%error, "the store keeps the space that it has");
+        }
+        Ok(())
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -107,6 +132,8 @@ impl StoreFile {
 
 fn prepare(connection: &Connection) -> rusqlite::Result<u32> {
     connection.busy_timeout(PATIENCE)?;
+    // Before there is anything in it; an older file is written anew (`can_shrink`).
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;

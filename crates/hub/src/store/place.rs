@@ -106,6 +106,14 @@ impl Place {
         Ok(Db::new(Engine::Postgres(pg), clock.clone()))
     }
 
+    /// Makes sure that what is deleted makes room; a database sees to that itself.
+    pub(crate) fn can_shrink(&self) -> Result<(), HubError> {
+        match self {
+            Self::File(file) => file.can_shrink(),
+            Self::Database(..) => Ok(()),
+        }
+    }
+
     fn failed(&self, source: sql::Error) -> HubError {
         HubError::Database {
             server: self.shown(),

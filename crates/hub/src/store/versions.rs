@@ -18,6 +18,7 @@ pub(super) const STEPS: &[&str] = &[
     include_str!("schema/0007_people.sql"),
     include_str!("schema/0008_review.sql"),
     include_str!("schema/0009_machines.sql"),
+    include_str!("schema/0010_upkeep.sql"),
 ];
 
 /// The steps that PostgreSQL has in its own words, by version; the others are

@@ -1,13 +1,11 @@
 //! Threads by phase. The phase is derived from what happened, never stored: the
 //! last hand-over says whose turn it is, a decision about the merge ends it.
 
-use std::collections::HashMap;
-
 use butler_protocol::{ChannelId, MessageTs, PrNumber, Role, ThreadId, ThreadSummary, Usd};
 use serde::Serialize;
 
 use crate::store::db::Db;
-use crate::store::sql::params;
+use crate::store::sql::{OptionalExtension, params};
 use crate::{error::Trouble, presence::Job, views::needs};
 
 /// Where a thread stands.
@@ -96,35 +94,18 @@ pub(crate) fn threads(
     now_ms: i64,
 ) -> Result<Vec<ThreadCard>, Trouble> {
     let mut cards = roots(db, channel)?;
-    let mut by_thread: HashMap<(String, String), usize> = HashMap::new();
-    for (index, card) in cards.iter().enumerate() {
-        let key = (
-            card.thread.channel.to_string(),
-            card.thread.root.to_string(),
-        );
-        by_thread.insert(key, index);
-    }
-    let find = |channel: &str, root: &str| {
-        by_thread
-            .get(&(channel.to_owned(), root.to_owned()))
-            .copied()
-    };
-    for (channel, root, to, ended) in turns(db)? {
-        if let Some(index) = find(&channel, &root) {
-            cards[index].phase = phase(to, ended);
-        }
-    }
-    for (channel, root, number, state) in pulls(db)? {
-        if let Some(index) = find(&channel, &root) {
-            if state != "open" {
-                cards[index].phase = Phase::Closed;
-            }
-            cards[index].pull = Some((number, state));
+    // Each by itself, so that what is not shown costs nothing.
+    for card in &mut cards {
+        let (to, ended) = turn(db, &card.thread)?;
+        card.phase = phase(to, ended);
+        card.pull = pull(db, &card.thread)?;
+        if card.pull.as_ref().is_some_and(|(_, state)| state != "open") {
+            card.phase = Phase::Closed;
         }
     }
     for (role, job) in working(db, now_ms)? {
-        if let Some(index) = find(job.thread.channel.as_str(), job.thread.root.as_str()) {
-            cards[index].working.push((role, job));
+        if let Some(card) = cards.iter_mut().find(|one| one.thread == job.thread) {
+            card.working.push((role, job));
         }
     }
     Ok(cards)
@@ -171,41 +152,46 @@ fn roots(db: &Db, channel: Option<&ChannelId>) -> Result<Vec<ThreadCard>, Troubl
     Ok(found)
 }
 
-/// Channel, root, the role that was handed the work last, and whether it ended.
-type Turn = (String, String, Option<Role>, bool);
-
-fn turns(db: &Db) -> Result<Vec<Turn>, Trouble> {
-    let mut statement = db.prepare_cached(
-        "SELECT channel, root, json_extract(body, '$.metadata.event_payload.to'),
-                EXISTS (SELECT 1 FROM cards WHERE cards.channel = newest.channel
-                  AND cards.root = newest.root AND kind = 'merge' AND choice IN ('merge', 'close'))
-         FROM (SELECT channel, root, body,
-             row_number() OVER (PARTITION BY channel, root ORDER BY ts DESC) AS place
-           FROM messages WHERE role IS NOT NULL
-             AND json_extract(body, '$.metadata.event_payload.kind') IN ('task', 'ready_for_review', 'verdict'))
-           newest
-         WHERE place = 1",
-    )?;
-    let rows = statement.query_map([], |row| {
-        let to: Option<String> = row.get(2)?;
-        let role = to.and_then(|words| words.split(',').next()?.parse().ok());
-        Ok((row.get(0)?, row.get(1)?, role, row.get(3)?))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+/// The role that was handed the work of a thread last, and whether its merge was decided.
+fn turn(db: &Db, thread: &ThreadId) -> Result<(Option<Role>, bool), Trouble> {
+    let (channel, root) = (thread.channel.as_str(), thread.root.as_str());
+    let handed: Option<Option<String>> = db
+        .prepare_cached(
+            "SELECT json_extract(body, '$.metadata.event_payload.to') FROM messages
+             WHERE channel = ?1 AND root = ?2 AND role IS NOT NULL
+               AND json_extract(body, '$.metadata.event_payload.kind')
+                 IN ('task', 'ready_for_review', 'verdict')
+             ORDER BY ts DESC LIMIT 1",
+        )?
+        .query_row(params![channel, root], |row| row.get(0))
+        .optional()?;
+    // What was never handed over is not over either.
+    let Some(to) = handed else {
+        return Ok((None, false));
+    };
+    let ended = db
+        .prepare_cached(
+            "SELECT 1 FROM cards WHERE channel = ?1 AND root = ?2
+             AND kind = 'merge' AND choice IN ('merge', 'close') LIMIT 1",
+        )?
+        .exists(params![channel, root])?;
+    let role = to.and_then(|words| words.split(',').next()?.parse().ok());
+    Ok((role, ended))
 }
 
-fn pulls(db: &Db) -> Result<Vec<(String, String, u64, String)>, Trouble> {
-    let mut statement =
-        db.prepare_cached("SELECT channel, root, number, state FROM pulls ORDER BY number")?;
-    let rows = statement.query_map([], |row| {
-        Ok((
-            row.get(0)?,
-            row.get(1)?,
-            row.get::<_, i64>(2)?.unsigned_abs(),
-            row.get(3)?,
-        ))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+/// The newest pull request of a thread, and its state.
+fn pull(db: &Db, thread: &ThreadId) -> Result<Option<(u64, String)>, Trouble> {
+    let found = db
+        .prepare_cached(
+            "SELECT number, state FROM pulls WHERE channel = ?1 AND root = ?2
+             ORDER BY number DESC LIMIT 1",
+        )?
+        .query_row(
+            params![thread.channel.as_str(), thread.root.as_str()],
+            |row| Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?)),
+        )
+        .optional()?;
+    Ok(found)
 }
 
 fn working(db: &Db, now_ms: i64) -> Result<Vec<(Role, Job)>, Trouble> {

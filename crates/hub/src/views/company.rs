@@ -1,17 +1,25 @@
-//! Every repository and person at one glance: who is there, of which release, what waits,
-//! what was spent today and what may be. For whoever looks after many of them.
+//! Every repository and person at one glance: who is there, of which release and where, what
+//! waits and for how long, what was spent and what may be, which limits were reached. For
+//! whoever looks after many of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use butler_protocol::Usd;
+use butler_protocol::{Role, Usd};
 use serde::Serialize;
 
 use crate::{
-    budget::{self, Caps},
+    budget::{
+        self, Caps,
+        limits::{self, Limits},
+    },
     error::Trouble,
     log::notice::AgentKey,
     presence::facts::Known,
-    store::{db::Db, sql::params},
+    store::{
+        db::Db,
+        retention::{self, Held},
+        sql::params,
+    },
 };
 
 /// Rows of either list.
@@ -22,6 +30,10 @@ const MOST: i64 = 2_000;
 pub(crate) struct Company {
     pub(crate) repos: Vec<RepoRow>,
     pub(crate) people: Vec<PersonRow>,
+    /// Limits that were reached since the hub began.
+    pub(crate) reached: Vec<LimitRow>,
+    /// What the store holds.
+    pub(crate) store: Held,
     /// The hub's own version.
     pub(crate) version: String,
 }
@@ -30,26 +42,55 @@ pub(crate) struct Company {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct RepoRow {
     pub(crate) repo: String,
-    /// Agents that are connected, of all that it has.
+    pub(crate) agents: Vec<AgentRow>,
+    /// Agents that are connected.
     pub(crate) connected: usize,
-    pub(crate) agents: usize,
-    /// The releases that they said they are.
+    /// The releases that they said they are, and the machines that they run on.
     pub(crate) versions: BTreeSet<String>,
+    pub(crate) hosts: BTreeSet<String>,
     /// Agents that are not let in.
     pub(crate) turned_away: usize,
-    /// Envelopes that nobody has taken yet.
+    /// Envelopes that nobody has taken yet, and how long the oldest has been waiting.
     pub(crate) waiting: i64,
-    pub(crate) spent_today: Usd,
-    pub(crate) day_cap: Usd,
+    pub(crate) oldest_seconds: Option<i64>,
+    pub(crate) open_threads: i64,
     pub(crate) calls_today: i64,
+    pub(crate) today: Spent,
+    pub(crate) month: Spent,
 }
 
-/// One person who caused model calls today.
+/// One role of a repository.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct AgentRow {
+    pub(crate) role: Role,
+    pub(crate) connected: bool,
+    pub(crate) version: String,
+    pub(crate) host: String,
+    pub(crate) oldest_seconds: Option<i64>,
+}
+
+/// What was spent, of what may be; none means no such budget.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Spent {
+    pub(crate) spent: Usd,
+    pub(crate) of: Option<Usd>,
+}
+
+/// One person who caused model calls this month.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct PersonRow {
     pub(crate) name: String,
-    pub(crate) spent_today: Usd,
     pub(crate) calls_today: i64,
+    pub(crate) today: Spent,
+    pub(crate) month: Spent,
+}
+
+/// A limit of a repository that was reached, and how often.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct LimitRow {
+    pub(crate) repo: String,
+    pub(crate) limit: String,
+    pub(crate) times: u64,
 }
 
 /// What is known beside the store.
@@ -57,66 +98,132 @@ pub(crate) struct Beside {
     pub(crate) online: HashSet<AgentKey>,
     pub(crate) known: HashMap<AgentKey, Known>,
     pub(crate) usual: Caps,
+    pub(crate) limits: Limits,
+    /// Repo, limit, how often it was reached.
+    pub(crate) refused: Vec<(String, String, u64)>,
     pub(crate) version: String,
 }
 
 pub(crate) fn all(db: &Db, beside: &Beside) -> Result<Company, Trouble> {
     let today = budget::day_of(db.now_ms());
+    let mut repos = teams(db, beside)?;
+    for (name, spent) in spent(db, &today)? {
+        if let Some(one) = repos.get_mut(&name) {
+            (one.today.spent, one.month.spent, one.calls_today) = spent;
+        }
+    }
+    for (name, one) in &mut repos {
+        one.repo.clone_from(name);
+        one.today.of = Some(budget::today(db, name, &beside.usual, &today)?.1);
+        one.month.of = beside.limits.repo_month;
+        one.open_threads = limits::open_threads(db, name, None)?;
+    }
+    let reached = beside.refused.iter().cloned();
+    Ok(Company {
+        repos: repos.into_values().collect(),
+        people: people(db, &today, &beside.limits)?,
+        reached: reached
+            .map(|(repo, limit, times)| LimitRow { repo, limit, times })
+            .collect(),
+        store: retention::held(db)?,
+        version: beside.version.clone(),
+    })
+}
+
+fn teams(db: &Db, beside: &Beside) -> Result<BTreeMap<String, RepoRow>, Trouble> {
+    let now_ms = db.now_ms();
     let mut repos: BTreeMap<String, RepoRow> = BTreeMap::new();
     let mut statement = db.prepare_cached(
-        "SELECT id, repo, (SELECT count(*) FROM deliveries WHERE agent = agents.id)
-         FROM agents ORDER BY repo LIMIT ?1",
+        "SELECT id, repo, role, (SELECT count(*) FROM deliveries WHERE agent = agents.id),
+           (SELECT at_ms FROM events WHERE seq =
+             (SELECT min(seq) FROM deliveries WHERE agent = agents.id))
+         FROM agents ORDER BY repo, id LIMIT ?1",
     )?;
     let rows = statement.query_map([MOST * 6], |row| {
         Ok((
             row.get::<_, AgentKey>(0)?,
             row.get::<_, String>(1)?,
-            row.get::<_, i64>(2)?,
+            row.get::<_, String>(2)?,
+            row.get::<_, i64>(3)?,
+            row.get::<_, Option<i64>>(4)?,
         ))
     })?;
     for row in rows {
-        let (key, repo, waiting) = row?;
+        let (key, repo, role, waiting, oldest_ms) = row?;
         let one = repos.entry(repo).or_default();
-        one.agents += 1;
-        one.connected += usize::from(beside.online.contains(&key));
+        let Ok(role) = role.parse() else { continue };
+        let connected = beside.online.contains(&key);
+        let known = beside.known.get(&key).cloned().unwrap_or_default();
+        // The number of the release is enough here.
+        let version = known.facts.version.split_whitespace().next();
+        let version = version.unwrap_or_default().to_owned();
+        let host = known.facts.host;
+        let oldest_seconds = oldest_ms.map(|at_ms| (now_ms - at_ms).max(0) / 1000);
+        one.connected += usize::from(connected);
         one.waiting += waiting;
-        if let Some(known) = beside.known.get(&key) {
-            // The number of the release is enough here.
-            let release = known.facts.version.split_whitespace().next();
-            one.versions.extend(release.map(str::to_owned));
-            one.turned_away += usize::from(known.turned_away.is_some());
-        }
+        one.oldest_seconds = one.oldest_seconds.max(oldest_seconds);
+        one.turned_away += usize::from(known.turned_away.is_some());
+        one.versions.extend(named(&version));
+        one.hosts.extend(named(&host));
+        one.agents.push(AgentRow {
+            role,
+            connected,
+            version,
+            host,
+            oldest_seconds,
+        });
     }
-    for (name, one) in &mut repos {
-        let (spent, calls): (i64, i64) = db
-            .prepare_cached(
-                "SELECT coalesce(sum(coalesce(cost, amount)), 0), count(*) FROM reservations
-                 WHERE day = ?1 AND repo = ?2",
-            )?
-            .query_row(params![today, name], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        one.repo.clone_from(name);
-        one.spent_today = Usd::from_nanos(spent);
-        one.calls_today = calls;
-        one.day_cap = budget::caps_of(db, name, &beside.usual)?.day;
-    }
-    Ok(Company {
-        repos: repos.into_values().collect(),
-        people: people(db, &today)?,
-        version: beside.version.clone(),
-    })
+    Ok(repos)
 }
 
-fn people(db: &Db, today: &str) -> Result<Vec<PersonRow>, Trouble> {
+fn named(word: &str) -> Option<String> {
+    (!word.is_empty()).then(|| word.to_owned())
+}
+
+/// Spent today and this month, and the calls of today.
+type Used = (Usd, Usd, i64);
+
+/// The same per repo.
+fn spent(db: &Db, today: &str) -> Result<BTreeMap<String, Used>, Trouble> {
     let mut statement = db.prepare_cached(
-        "SELECT coalesce(people.name, person), sum(coalesce(cost, amount)), count(*)
-         FROM reservations LEFT JOIN people ON people.id = person
-         WHERE day = ?1 AND person IS NOT NULL GROUP BY person, people.name ORDER BY 2 DESC, 1 LIMIT ?2",
+        "SELECT repo, CAST(sum(CASE WHEN day = ?1 THEN coalesce(cost, amount) ELSE 0 END) AS BIGINT),
+           CAST(sum(coalesce(cost, amount)) AS BIGINT),
+           CAST(sum(CASE WHEN day = ?1 THEN 1 ELSE 0 END) AS BIGINT)
+         FROM reservations WHERE day >= ?2 GROUP BY repo",
     )?;
-    let rows = statement.query_map(params![today, MOST], |row| {
+    let rows = statement.query_map(params![today, month_of(today)], |row| {
+        let money = (Usd::from_nanos(row.get(1)?), Usd::from_nanos(row.get(2)?));
+        Ok((row.get(0)?, (money.0, money.1, row.get(3)?)))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn month_of(day: &str) -> &str {
+    day.get(..7).unwrap_or(day)
+}
+
+fn people(db: &Db, today: &str, limits: &Limits) -> Result<Vec<PersonRow>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT coalesce(people.name, person),
+           CAST(sum(CASE WHEN day = ?1 THEN coalesce(cost, amount) ELSE 0 END) AS BIGINT),
+           CAST(sum(coalesce(cost, amount)) AS BIGINT),
+           CAST(sum(CASE WHEN day = ?1 THEN 1 ELSE 0 END) AS BIGINT)
+         FROM reservations LEFT JOIN people ON people.id = person
+         WHERE day >= ?2 AND person IS NOT NULL GROUP BY person, people.name
+         ORDER BY 3 DESC, 1 LIMIT ?3",
+    )?;
+    let rows = statement.query_map(params![today, month_of(today), MOST], |row| {
         Ok(PersonRow {
             name: row.get(0)?,
-            spent_today: Usd::from_nanos(row.get(1)?),
-            calls_today: row.get(2)?,
+            calls_today: row.get(3)?,
+            today: Spent {
+                spent: Usd::from_nanos(row.get(1)?),
+                of: limits.person_day,
+            },
+            month: Spent {
+                spent: Usd::from_nanos(row.get(2)?),
+                of: limits.person_month,
+            },
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -10,7 +10,7 @@ use crate::{
     error::Trouble,
     person_api::person_actions::thread_actions,
     presence::activity::{self, Status},
-    store::db::Db,
+    store::{cold, db::Db},
     views::pulls,
     workspace::{channels, decide, message, read},
 };
@@ -111,19 +111,12 @@ fn calls(db: &Db, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
 
 /// What the roles did in a thread, in the order of time.
 pub(crate) fn records(db: &Db, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
-    let mut statement = db.prepare_cached(
-        "SELECT role, entry FROM records WHERE channel = ?1 AND root = ?2
-         ORDER BY CAST(json_extract(entry, '$.at_ms') AS BIGINT), role, seq",
-    )?;
-    let rows = statement.query_map(
-        params![thread.channel.as_str(), thread.root.as_str()],
-        |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
-    )?;
     let mut found = Vec::new();
-    for row in rows {
-        let (role, entry) = row?;
-        let entry: Value = serde_json::from_str(&entry)?;
+    for (role, _, line) in cold::lines(db, thread)? {
+        let entry: Value = serde_json::from_str(&line)?;
         found.push(json!({"role": role, "entry": entry}));
     }
+    // Lines of one role at one moment stay in their order.
+    found.sort_by_key(|line| line["entry"]["at_ms"].as_i64());
     Ok(found)
 }

@@ -7,7 +7,11 @@ use serde_json::value::RawValue;
 
 use crate::{
     error::Trouble,
-    store::{db::Db, sql::params},
+    store::{
+        cold,
+        db::Db,
+        sql::{Params, params},
+    },
 };
 
 /// The lines of every role in a thread, in their order. They are passed on as they
@@ -17,6 +21,9 @@ pub(crate) fn logs(
     thread: &ThreadId,
     kinds: &[&str],
 ) -> Result<Vec<(String, Box<RawValue>)>, Trouble> {
+    if cold::is_cold(db, thread)? {
+        return cold_logs(db, thread, kinds);
+    }
     let mut statement = db.prepare_cached(
         "SELECT role, entry FROM records WHERE channel = ?1 AND root = ?2
          AND (?3 = '' OR instr(?3, ',' || json_extract(entry, '$.record.t') || ',') > 0)
@@ -38,36 +45,90 @@ pub(crate) fn logs(
     Ok(lines)
 }
 
-/// More say little about how the team works now.
-const MOST_PLANS: i64 = 1000;
+/// The same of a thread whose lines are packed.
+fn cold_logs(
+    db: &Db,
+    thread: &ThreadId,
+    kinds: &[&str],
+) -> Result<Vec<(String, Box<RawValue>)>, Trouble> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(borrow)]
+        record: Tag<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Tag<'a> {
+        #[serde(borrow)]
+        t: std::borrow::Cow<'a, str>,
+    }
+    let wanted = |line: &str| {
+        let kind = serde_json::from_str::<Kind<'_>>(line);
+        kinds.is_empty() || kind.is_ok_and(|kind| kinds.contains(&kind.record.t.as_ref()))
+    };
+    let mut found = Vec::new();
+    for (role, _, line) in cold::lines(db, thread)? {
+        if wanted(&line) {
+            found.push((role, RawValue::from_string(line)?));
+        }
+    }
+    Ok(found)
+}
 
-/// The newest plans of a repo, oldest first: what was decided about each, whether
-/// its thread was merged, and what that cost.
+/// More say little about how the team works now, and each of them costs whoever asks.
+const MOST_PLANS: i64 = 100;
+
+/// The newest plans of a repo and those of its open pull requests, oldest first: what
+/// was decided about each, whether its thread was merged, and what that cost.
 pub(crate) fn plans(db: &Db, repo: &str) -> Result<Vec<PlanSummary>, Trouble> {
-    let mut statement = db.prepare_cached(
-        "SELECT c.channel, c.root, c.choice,
-           b.bytes, c.edited,
+    let newest = "SELECT repo, request FROM cards WHERE repo = ?1 AND kind = 'plan'
+        ORDER BY asked_ms DESC LIMIT ?2";
+    let open = "SELECT c.repo, c.request FROM pulls p
+        JOIN cards c ON c.channel = p.channel AND c.root = p.root AND c.kind = 'plan'
+        WHERE p.repo = ?1 AND p.state = 'open' ORDER BY c.asked_ms DESC LIMIT ?2";
+    let wanted = format!("SELECT * FROM ({newest}) n UNION SELECT * FROM ({open}) o");
+    summaries(db, &wanted, params![repo, MOST_PLANS])
+}
+
+/// The plans of one thread, oldest first.
+pub(crate) fn plans_of(
+    db: &Db,
+    repo: &str,
+    thread: &ThreadId,
+) -> Result<Vec<PlanSummary>, Trouble> {
+    let wanted = "SELECT repo, request FROM cards
+        WHERE repo = ?1 AND channel = ?2 AND root = ?3 AND kind = 'plan'";
+    let (channel, root) = (thread.channel.as_str(), thread.root.as_str());
+    summaries(db, wanted, params![repo, channel, root])
+}
+
+/// Cards that a query names by repo and request.
+fn summaries(db: &Db, wanted: &str, keys: impl Params) -> Result<Vec<PlanSummary>, Trouble> {
+    let sql = format!(
+        "SELECT c.channel, c.root, c.choice, b.bytes, c.edited,
            (SELECT coalesce(sum(coalesce(r.cost, r.amount)), 0) FROM reservations r
             WHERE r.channel = c.channel AND r.root = c.root),
+           (SELECT count(*) FROM reservations r WHERE r.channel = c.channel AND r.root = c.root),
            EXISTS (SELECT 1 FROM cards m WHERE m.repo = c.repo AND m.channel = c.channel
              AND m.root = c.root AND m.kind = 'merge' AND m.choice = 'merge')
-         FROM cards c JOIN card_bodies k ON k.repo = c.repo AND k.request = c.request
+         FROM ({wanted}) w JOIN cards c ON c.repo = w.repo AND c.request = w.request
+           JOIN card_bodies k ON k.repo = c.repo AND k.request = c.request
            JOIN bodies b ON b.repo = c.repo AND b.sha256 = k.body
-         WHERE c.repo = ?1 AND c.kind = 'plan' ORDER BY c.asked_ms DESC LIMIT ?2",
-    )?;
-    let rows = statement.query_map(params![repo, MOST_PLANS], |row| {
+         ORDER BY c.asked_ms"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map(keys, |row| {
         Ok((
             row.get::<_, String>(0)?,
             row.get::<_, String>(1)?,
             row.get::<_, Option<String>>(2)?,
             (row.get::<_, Vec<u8>>(3)?, row.get::<_, Option<String>>(4)?),
-            row.get::<_, i64>(5)?,
-            row.get::<_, bool>(6)?,
+            (row.get::<_, i64>(5)?, row.get::<_, i64>(6)?),
+            row.get::<_, bool>(7)?,
         ))
     })?;
     let mut found = Vec::new();
     for row in rows {
-        let (channel, root, choice, (body, edited), cost, merged) = row?;
+        let (channel, root, choice, (body, edited), (cost, calls), merged) = row?;
         let plan = match edited {
             Some(edited) => serde_json::from_str(&edited).ok(),
             None => plan_of(&body),
@@ -81,9 +142,9 @@ pub(crate) fn plans(db: &Db, repo: &str) -> Result<Vec<PlanSummary>, Trouble> {
             choice: choice.and_then(|word| serde_json::from_value(word.into()).ok()),
             merged,
             cost: Usd::from_nanos(cost),
+            calls: calls.unsigned_abs(),
         });
     }
-    found.reverse();
     Ok(found)
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Call, args::Args, chat};
 use crate::{
+    budget::limits,
     error::{Refusal, Trouble, refuse},
     hub::app::App,
     identity::names::BOT_USER,
@@ -30,11 +31,13 @@ pub(super) async fn get_upload_url(call: Call) -> Result<Value, Trouble> {
         length,
     };
     let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let allowed = call.app.rules.limits.clone();
     let (id, key) = call
         .app
         .store
         .write(move |tx| {
             agent.check_epoch(tx.db(), epoch)?;
+            limits::may_keep(tx.db(), &allowed, &agent.repo, file.length)?;
             files::announce(tx.db(), &file)
         })
         .await?;

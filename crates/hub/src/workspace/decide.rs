@@ -3,11 +3,11 @@
 
 pub(crate) mod edited;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use butler_protocol::{
     ActionId, ChannelId, Choice, Decision, DecisionKind, DecisionRequest, DecisionView, MessageTs,
-    Plan, RequestId, Role, StampKind, Standing, ThreadId, UserId, fault,
+    Plan, RequestId, Right, Role, StampKind, Standing, ThreadId, UserId, fault,
 };
 use butler_slack::EnvelopeKind;
 use serde::Deserialize;
@@ -19,7 +19,11 @@ use super::{
     runs,
 };
 use crate::{
-    budget::{self, Caps},
+    budget::{
+        self, Caps,
+        limits::{Limits, Pace},
+        operators,
+    },
     error::{Refusal, Trouble, refuse},
     identity::{Person, audit},
     log::{self, Happening},
@@ -47,6 +51,9 @@ pub(crate) struct Rules {
     /// The rights of people and groups, by Slack's ids; `*` is everybody else.
     pub(crate) people: BTreeMap<String, Standing>,
     pub(crate) caps: Caps,
+    /// What an operator allows besides, and how often people have spoken.
+    pub(crate) limits: Limits,
+    pub(crate) pace: Arc<Pace<UserId>>,
     /// How agents reach us, for the `response_url` of a click.
     pub(crate) base: String,
     /// Whether the cards stand in Slack.
@@ -83,6 +90,12 @@ pub(crate) fn decide_in(
         return refuse(Refusal::InvalidChoice);
     }
     access::check(tx.db(), rules, &repo, &asked, person)?;
+    if click.action.choice == Choice::Raise
+        && operators::is_about(tx.db(), &asked.thread)?
+        && access::may(tx.db(), rules, person, Right::Administer).is_err()
+    {
+        return refuse(Refusal::OperatorsBudget);
+    }
     if view.decided.is_some() {
         return refuse(Refusal::AlreadyDecided);
     }
@@ -116,7 +129,7 @@ pub(crate) fn decide_in(
     fault("hub.after-decision");
     runs::started(tx, &repo, &decision)?;
     if decision.choice == Choice::Raise {
-        budget::raise(tx.db(), &decision.thread, &rules.caps)?;
+        budget::raise(tx.db(), &decision.thread, &rules.caps, &rules.limits)?;
     }
     tell(tx, rules, person, &decision, asked.from)?;
     if rules.in_slack {

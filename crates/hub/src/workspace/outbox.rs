@@ -84,6 +84,9 @@ pub(crate) fn post(
     let answer = write_parts(tx, agent, post, tag.as_ref())?;
     if let Some(tag) = &tag {
         fault("hub.before-outbox");
+        let mut kept = answer.clone();
+        // It is among the messages already.
+        kept["message"].take();
         tx.db()
             .prepare_cached(
                 "INSERT INTO outbox (agent, idem, state, parts, answer)
@@ -93,7 +96,7 @@ pub(crate) fn post(
                 agent.key,
                 tag.idem.as_str(),
                 answer["codebutler"]["parts"].to_string(),
-                answer.to_string()
+                kept.to_string()
             ])?;
         fault("hub.after-outbox");
     }
@@ -110,7 +113,18 @@ fn first_answer(tx: &Tx<'_>, agent: &Agent, tag: &PostTag) -> Result<Option<Valu
         .prepare_cached("SELECT answer FROM outbox WHERE agent = ?1 AND idem = ?2")?
         .query_row(params![agent.key, tag.idem.as_str()], |row| row.get(0))
         .optional()?;
-    Ok(answer.map(|text| serde_json::from_str(&text)).transpose()?)
+    let answer = answer.map(|text| serde_json::from_str::<Value>(&text));
+    let Some(mut answer) = answer.transpose()? else {
+        return Ok(None);
+    };
+    let place = (answer["channel"].as_str(), answer["ts"].as_str());
+    if let (true, (Some(channel), Some(ts))) = (answer["message"].is_null(), place)
+        && let Ok(ts) = ts.parse()
+        && let Some(said) = message::find(tx.db(), &ChannelId::new(channel), &ts)?
+    {
+        answer["message"] = said.body;
+    }
+    Ok(Some(answer))
 }
 
 /// A role may use any name but another role's.

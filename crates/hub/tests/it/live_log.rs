@@ -68,6 +68,7 @@ async fn the_agents_say_what_they_are_and_what_went_wrong() {
     let coder = world.control(Role::Coder);
     let facts = AgentFacts {
         version: "1.2.3".into(),
+        host: "box".to_owned(),
         models: vec!["big/model".into(), "small/model".into()],
         resting: vec!["big/model".into()],
         ..AgentFacts::default()

@@ -262,6 +262,7 @@ async fn every_alert_of_the_hub_fires_for_its_fault_and_not_before() {
     let lead = world.socket(Role::Lead).await;
     let facts = |resting: &[&str]| AgentFacts {
         version: "0.1.0".to_owned(),
+        host: "box".to_owned(),
         models: vec!["qwen3:8b".to_owned()],
         resting: resting.iter().map(|one| (*one).to_owned()).collect(),
         ..AgentFacts::default()

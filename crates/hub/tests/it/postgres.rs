@@ -24,6 +24,7 @@ const AGAIN: &[&str] = &[
     "edits::",
     "epochs::",
     "fan_out::",
+    "limits::",
     "machines::",
     "needs::",
     "people::",
@@ -33,6 +34,7 @@ const AGAIN: &[&str] = &[
     "runs::",
     "sessions::",
     "stopping::",
+    "upkeep::",
     "views::",
     "words::",
 ];

@@ -32,6 +32,7 @@ pub(crate) struct SlackWorld {
     /// Other tokens than the app's.
     pub tokens: Option<(String, String)>,
     pub absent_after: Option<Duration>,
+    pub limits: butler_hub::Limits,
     running: Option<(Hub, CancellationToken)>,
 }
 
@@ -87,6 +88,7 @@ impl SlackWorld {
             pace: quick(),
             tokens: None,
             absent_after: None,
+            limits: butler_hub::Limits::default(),
             running: None,
         }
     }
@@ -97,7 +99,8 @@ impl SlackWorld {
         config.people.clone_from(&self.people);
         let own = || (self.slack.bot_token(), self.slack.app_token());
         let (bot, app) = self.tokens.clone().unwrap_or_else(own);
-        config.absent_after = self.absent_after.unwrap_or(config.absent_after);
+        config.operation.absent_after = self.absent_after.unwrap_or(config.operation.absent_after);
+        config.operation.limits.clone_from(&self.limits);
         let mut relay = relay_config((&self.slack.base(), &bot, &app), self.pace);
         relay.channels[0].bots.clone_from(&self.bots);
         config.relay = Some(relay);

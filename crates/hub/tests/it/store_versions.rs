@@ -153,5 +153,9 @@ async fn a_store_of_every_version_opens_with_everything_in_it() {
         let opened = store(world.dir.path());
         assert_eq!(self::version(&opened), newest);
         assert_eq!(schema(&opened), schema(&fresh));
+        let gives_back: u32 = opened
+            .pragma_query_value(None, "auto_vacuum", |row| row.get(0))
+            .unwrap();
+        assert_eq!(gives_back, 2, "what is deleted makes the file smaller");
     }
 }

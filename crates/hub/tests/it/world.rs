@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use butler_hub::{Caps, Hub, HubConfig, HubTls, PersonToken, RepoTokens, Tokens};
+use butler_hub::{Caps, Hub, HubConfig, HubTls, Operation, PersonToken, RepoTokens, Tokens};
 use butler_policy::Redactor;
 use butler_protocol::{
     CardBody, CardTag, ChannelId, Clock, DecisionKind, Idem, MessageTs, PostTag, RequestId, Role,
@@ -43,6 +43,7 @@ pub(crate) struct World {
     /// Who may answer at the base.
     pub trust: Trust,
     pub forge_secret: Option<Secret>,
+    pub operation: Operation,
     running: Option<(Hub, CancellationToken)>,
 }
 
@@ -91,6 +92,7 @@ impl World {
             tls: std::env::var_os("CODEBUTLER_TEST_TLS").map(|_| HubTls::Own),
             trust: Trust::Usual,
             forge_secret: None,
+            operation: Operation::default(),
             dir,
             base: "http://127.0.0.1:0/".parse().unwrap(),
             repo,
@@ -111,6 +113,7 @@ impl World {
         config.reach.public_url.clone_from(&self.public_url);
         config.reach.tls.clone_from(&self.tls);
         config.outside.forge_secret.clone_from(&self.forge_secret);
+        config.operation = self.operation.clone();
         let ahead = Arc::clone(&self.ahead);
         config.clock = Clock::new(move || {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use butler_protocol::{Confidence, Fate};
+use serde::{Deserialize, Serialize};
 
 use super::id_in;
 use crate::{Entry, Learning, Memory, MemoryError, Worth, markdown::outline::sections};
@@ -55,7 +56,7 @@ pub fn learnings_in(prompt: &str) -> Vec<(String, String)> {
 }
 
 /// What one thread says about the learnings it was given.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadUse {
     /// Titles that were in one of its prompts.
     pub given: Vec<String>,

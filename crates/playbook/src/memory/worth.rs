@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use butler_protocol::{Difference, Role};
+use serde::{Deserialize, Serialize};
 
 /// How one thread went.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadStory {
     /// When it began, in milliseconds since 1970.
     pub began_ms: i64,

@@ -63,6 +63,9 @@ pub struct Watched {
 pub struct AgentFacts {
     /// The version of its binary.
     pub version: String,
+    /// The name of the machine that it runs on.
+    #[serde(default)]
+    pub host: String,
     /// The models that it asks, the first one first.
     pub models: Vec<String>,
     /// Those that failed several times in a row and are left alone for a while.

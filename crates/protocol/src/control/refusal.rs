@@ -45,7 +45,7 @@ refusals! {
     SubjectMismatch, ThreadStopped, UnknownAction, UnknownBody, UnknownRequest, UnknownReservation,
     UseSlack, ItemAlreadyStarted, NoSuchRun, RunBudget, RunNotRunning, InvalidPerson, NoRight,
     OwnerStays, NotInChange, UnknownModel, CodeExpired, CodeUsed,
-    UnknownCode,
+    UnknownCode, TooManyMessages, TooManyOwnThreads, TooManyThreads, OperatorsBudget,
 }
 
 /// `ThreadStopped` is `thread_stopped` on the wire, and so for all of them.
@@ -116,6 +116,21 @@ impl Refusal {
             Refusal::FileUploadSizeRestricted => {
                 "That file is empty, or larger than the 32 MB that a message may bring."
             }
+            Refusal::TooManyMessages => {
+                "You have said as much as one person may in a minute (`hub.limits.messagesPerMinute`). Say it again in a moment; an admin can raise the limit in the machine config of the hub."
+            }
+            Refusal::TooManyOwnThreads => {
+                "You have as many open threads here as one person may (`hub.limits.openThreadsPerPerson`). Go on in one of them, or let one be merged or closed first; an admin can raise the limit in the machine config of the hub."
+            }
+            Refusal::TooManyThreads => {
+                "This repository has as many open threads as it may (`hub.limits.openThreadsPerRepo`). Go on in one of them, or let one be merged or closed first; an admin can raise the limit in the machine config of the hub."
+            }
+            Refusal::StorageLimitReached => {
+                "The files of this repository fill what they may (`hub.limits.filesPerRepo`). Delete some, or ask an admin to raise the limit in the machine config of the hub."
+            }
+            Refusal::OperatorsBudget => {
+                "This budget is the operator's (`hub.limits` in the machine config of the hub): only an admin may raise it."
+            }
             Refusal::AlreadyReacted | Refusal::NoReaction => "Somebody was quicker; look again.",
             Refusal::InvalidName => "There is no such emoji.",
             _ => "The workspace refused.",
@@ -133,6 +148,10 @@ impl Refusal {
                  the machine's approvers. You are in neither list, so nothing happened."
             }
             Refusal::AlreadyDecided => "This was decided already, so nothing happened.",
+            Refusal::TooManyMessages
+            | Refusal::TooManyOwnThreads
+            | Refusal::TooManyThreads
+            | Refusal::OperatorsBudget => self.sentence(),
             _ => "This button is out of date, so nothing happened.",
         }
     }

@@ -34,6 +34,12 @@ const OUTSIDE: &[Outside] = &[
     plain("mktree"),
     plain("mktag"),
     plain("commit-tree"),
+    // Objects and refs are put together; none is taken away.
+    Outside {
+        command: "repack",
+        must_say: &["-d", "-l", "--geometric=2"],
+    },
+    plain("pack-refs"),
     // Is told the bytes of files, and looks at none.
     plain("fast-import"),
     Outside {
@@ -98,6 +104,8 @@ mod tests {
             "diff HEAD",
             "add .",
             "worktree add x",
+            "repack -a -d",
+            "gc --auto",
             "worktree remove --no-checkout x",
             "hash-object -w file",
             "merge-tree a b",

@@ -76,13 +76,20 @@ impl Worker {
         request: RequestId,
         refusal: BudgetRefusal,
     ) -> Result<(), AgentError> {
+        let mut remarks = vec![Remark::runtime(
+            "Meanwhile",
+            "work pauses here; nothing is lost",
+        )];
+        if refusal.is_operators() {
+            remarks.push(Remark::runtime(
+                "Who can raise it",
+                "an admin: once with Raise, for good with `hub.limits` in the machine config of the hub",
+            ));
+        }
         let card = NewCard {
             request: request.clone(),
             subject: Subject::Cap(refusal),
-            remarks: vec![Remark::runtime(
-                "Meanwhile",
-                "work pauses here; nothing is lost",
-            )],
+            remarks,
             learnings: Vec::new(),
         };
         let idem = self.edge.context.idem_for(&request, "cap");

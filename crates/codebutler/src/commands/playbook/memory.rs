@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use butler_agent::{ThreadLogs, Trials, figures, on_disk};
+use butler_agent::{Digest, Trials, figures, on_disk};
 use butler_config::FOLDER;
 use butler_journal::ThreadDir;
 use butler_protocol::{LearningFigures, count_of};
@@ -91,10 +91,10 @@ fn age(row: &LearningFigures, today: Date) -> String {
 }
 
 fn rows(root: &Path, threads: &Path) -> Result<Vec<LearningFigures>, CliError> {
-    let mut all: Vec<ThreadLogs> = Vec::new();
+    let mut all = Vec::new();
     for thread in ThreadDir::list(threads).map_err(CliError::internal)? {
-        let logs = logs(threads, &thread)?;
-        all.push((thread, logs));
+        let digest = Digest::of(&logs(threads, &thread)?);
+        all.push((thread, digest));
     }
     let trials = Trials::read(threads);
     let files = on_disk(root);

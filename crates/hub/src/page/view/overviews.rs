@@ -29,12 +29,11 @@ use crate::{
     error::{Refused, Trouble},
     hub::app::App,
     identity::Person,
-    person_api::guard::Somebody,
+    person_api::{guard::Somebody, view_api},
     presence,
     store::db::Db,
     views::{
-        agents as all_agents, bill, company as whole_company, memory as team_memory,
-        needs as all_needs,
+        agents as all_agents, bill, memory as team_memory, needs as all_needs,
         overview::{self, Window},
         pulls, timeline as thread_timeline,
     },
@@ -161,21 +160,15 @@ async fn board_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
     Ok(board::parts(&board_view(&app, visitor(seen)?).await?))
 }
 
-async fn company_view(app: &App) -> Result<whole_company::Company, Trouble> {
-    let beside = app.beside();
-    app.store
-        .read(move |db| whole_company::all(db, &beside))
-        .await
-}
-
 async fn company(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    let around = around(&app, visitor(seen)?).await?;
-    Ok(company::page(&company_view(&app).await?, &around))
+    let person = visitor(seen)?;
+    let all = view_api::company_for(&app, person.clone()).await?;
+    Ok(company::page(&all, &around(&app, person).await?))
 }
 
 async fn company_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    visitor(seen)?;
-    Ok(company::parts(&company_view(&app).await?))
+    let all = view_api::company_for(&app, visitor(seen)?).await?;
+    Ok(company::parts(&all))
 }
 
 async fn agents(State(app): State<Arc<App>>, seen: Seen) -> Shown {

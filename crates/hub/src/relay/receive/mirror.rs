@@ -1,13 +1,17 @@
 //! What people do in Slack, taken over into the mirror, each thing once: a
 //! message is known by its channel and timestamp, a reaction by who made it.
 
-use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId, UserId, mentions, visible_line};
+use butler_policy::is_stop;
+use butler_protocol::{
+    ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, mentions, visible_line,
+};
 use butler_slack::mrkdwn;
 use serde_json::{Value, json};
 
 use crate::relay::{Us, channel_requests};
 use crate::store::sql::params;
 use crate::{
+    budget::limits,
     error::{Refusal, Trouble},
     identity::Person,
     log::Happening,
@@ -16,7 +20,7 @@ use crate::{
         words::{self, Said},
     },
     store::{db::Db, tx::Tx},
-    workspace::{decide::Rules, files, message},
+    workspace::{access, decide::Rules, files, message},
 };
 
 /// Fields that belong to an event or a listing, not to the message.
@@ -34,6 +38,9 @@ const NOT_KEPT: [&str; 12] = [
     "is_locked",
     "unfurl_links",
 ];
+
+/// What is older was not heard when it was said.
+const FRESH_MS: i64 = 60_000;
 
 /// Whether the app itself posted this.
 pub(crate) fn is_ours(us: &Us, message: &Value) -> bool {
@@ -163,6 +170,19 @@ pub(crate) fn said(
         ts: Some(&ts),
         text: &plain,
     };
+    let allowed = (&rules.limits, rules.pace.as_ref());
+    // What is fetched after an absence was said when it was said, not all at once.
+    let said_ms = i64::try_from(ts.seconds())
+        .unwrap_or(i64::MAX)
+        .saturating_mul(1000);
+    let fresh = said_ms > tx.db().now_ms() - FRESH_MS;
+    if fresh
+        && !is_stop(&plain, Some(&us.user))
+        && let Err(Trouble::Refused(refusal)) =
+            limits::may_say(tx.db(), allowed, &repo, &person.id, in_thread.as_ref())
+    {
+        return too_much(tx, rules, (person, &ts), logged, refusal);
+    }
     logged.stamp = words::kind_of(tx, rules, &words, &us.user)?;
     if logged.stamp == StampKind::Message
         && let Some(act) = thread_actions::meant(tx, rules, &words)?
@@ -173,6 +193,23 @@ pub(crate) fn said(
     }
     message::record(tx, &ts, &author, logged)?;
     words::apply(tx, rules, &words, &repo)?;
+    Ok(true)
+}
+
+/// Keeps what is more than a person may say, tells nobody of it, and the person why.
+fn too_much(
+    tx: &mut Tx<'_>,
+    rules: &Rules,
+    (person, ts): (&Person, &MessageTs),
+    mut logged: Happening,
+    refusal: Refusal,
+) -> Result<bool, Trouble> {
+    let thread = logged.thread.clone();
+    logged.delivered = false;
+    message::record(tx, ts, person.id.as_str(), logged)?;
+    if !limits::is_told(tx.db(), &thread, &person.id)? {
+        access::tell(tx, rules, person, (&thread, Role::Pm), refusal)?;
+    }
     Ok(true)
 }
 
