@@ -6,14 +6,14 @@ use std::{env, path::PathBuf, sync::Arc};
 use butler_model::ModelClient;
 use butler_playbook::{Overview, Playbook, learnings_in};
 use butler_policy::{Right, right};
-use butler_protocol::{Epoch, Role, ThreadId, UserId};
+use butler_protocol::{Role, ThreadId, UserId};
 use butler_repo::{Forge, Repo};
 use butler_sandbox::Sandbox;
 
 use crate::{
     AgentConfig, Rules,
     develop::runner::Develop,
-    listen::pause::Pause,
+    listen::{group::Group, pause::Pause},
     tell::poster::Poster,
     thread::{prepare::Preparations, slots::Slots},
     upkeep::{
@@ -44,8 +44,8 @@ pub(crate) struct Agent {
     pub slots: Arc<Slots>,
     /// Whether the whole team is paused.
     pub pause: Pause,
-    /// Which life of this role this is.
-    pub epoch: Epoch,
+    /// This process among others of its role.
+    pub group: Group,
     /// When this process began.
     pub began_ms: i64,
     /// The playbook that was read last.

@@ -1,6 +1,7 @@
 //! What can end a worker or the whole process.
 
 use butler_journal::JournalError;
+use butler_protocol::Refusal;
 use butler_slack::SlackError;
 
 /// Why an agent, or one of its threads, cannot go on.
@@ -36,6 +37,16 @@ pub enum AgentError {
 }
 
 impl AgentError {
+    /// Whether another process of the role has the thread by now.
+    pub(crate) fn is_taken(&self) -> bool {
+        matches!(self, AgentError::Hub(error) if error.refusal() == Some(Refusal::ThreadTaken))
+    }
+
+    /// Whether this process has to connect again before it can say anything.
+    pub(crate) fn is_stale(&self) -> bool {
+        matches!(self, AgentError::Hub(error) if error.refusal() == Some(Refusal::StaleEpoch))
+    }
+
     /// Whether the hub refused what was begun before a person stopped the thread.
     pub fn is_stop(&self) -> bool {
         matches!(self, AgentError::Hub(error) if error.is_stop())

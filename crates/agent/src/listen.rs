@@ -4,6 +4,7 @@ pub(crate) mod buttons;
 pub(crate) mod control_words;
 pub(crate) mod draft;
 pub(crate) mod drafting;
+pub(crate) mod group;
 pub(crate) mod intake;
 pub(crate) mod issue;
 pub(crate) mod pause;

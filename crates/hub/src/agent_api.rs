@@ -4,6 +4,7 @@
 pub(crate) mod joining;
 pub(crate) mod live_log;
 mod memory;
+mod record_log;
 mod runs;
 pub(crate) mod webhooks;
 
@@ -18,7 +19,7 @@ use axum::{
     routing::{get, post},
 };
 use butler_protocol::{
-    Activity, DecisionView, Entry, Epoch, PlanSummary, PullNews, RecordBatch, RequestId,
+    Activity, ActivityState, DecisionView, Entry, PlanSummary, PullNews, RecordBatch, RequestId,
     Reservation, ReserveAnswer, Role, Settlement, Sha256Hex, StampKind, ThreadId, ThreadSummary,
     fault,
 };
@@ -29,14 +30,15 @@ use crate::{
     budget,
     error::{Refusal, Refused, Trouble, refuse},
     hub::app::App,
-    identity::{Agent, Identity},
-    log::{self, Happening, notice::Notice},
+    identity::{Agent, Fence, Identity},
+    log::{self, Happening, notice::Notice, processes::holders},
     metrics::traces,
     presence::{self, activity},
     store::{
         cold,
         db::Db,
         sql::{OptionalExtension, params},
+        tx::Tx,
     },
     views::{board, pulls, threads},
     web_api,
@@ -70,7 +72,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 /// An agent that has shown its token.
 pub(crate) struct Caller {
     agent: Agent,
-    epoch: Option<Epoch>,
+    fence: Option<Fence>,
 }
 
 impl Caller {
@@ -95,7 +97,7 @@ impl FromRequestParts<Arc<App>> for Caller {
         match app.identify(&token).await? {
             Some(Identity::Bot(agent)) => Ok(Self {
                 agent,
-                epoch: web_api::epoch_of(&parts.headers),
+                fence: web_api::fence_of(&parts.headers),
             }),
             _ => Err(Refused(Refusal::InvalidAuth)),
         }
@@ -113,9 +115,12 @@ async fn note_activity(
     app.store
         .write(move |tx| {
             let agent = &caller.agent;
-            agent.check_epoch(tx.db(), caller.epoch)?;
+            agent.check_fence(tx.db(), caller.fence.as_ref())?;
             agent.may_use(tx.db(), &activity.thread.channel)?;
             fault("hub.before-activity");
+            if activity.state == ActivityState::Working {
+                holders::touch(tx.db(), agent.key, &activity.thread)?;
+            }
             let changed = activity::note(tx.db(), agent.role, &activity, tx.db().now_ms())?;
             fault("hub.after-activity");
             if !changed {
@@ -151,7 +156,7 @@ async fn reserve(
         .store
         .write(move |tx| {
             let agent = &caller.agent;
-            agent.check_epoch(tx.db(), caller.epoch)?;
+            agent.check_fence(tx.db(), caller.fence.as_ref())?;
             agent.may_use(tx.db(), &wanted.thread.channel)?;
             let answer = budget::reserve(
                 tx.db(),
@@ -215,14 +220,18 @@ async fn records(
     let traced = thread.clone();
     let (repo, role) = (caller.agent.repo.clone(), caller.agent.role);
     if lines.is_empty() {
-        let held = move |db: &Db| records_held(db, &caller.agent, &thread);
-        return Ok(Json(app.store.read(held).await?));
+        let (fence, end) = (caller.fence.clone(), batch.end);
+        let held = move |tx: &mut Tx<'_>| {
+            let held = record_log::held(tx.db(), &caller.agent, &thread, fence.as_ref(), end)?;
+            Ok(json!(held))
+        };
+        return Ok(Json(app.store.write(held).await?));
     }
     let new = app
         .store
         .write(move |tx| {
             let agent = &caller.agent;
-            agent.check_epoch(tx.db(), caller.epoch)?;
+            agent.check_fence(tx.db(), caller.fence.as_ref())?;
             agent.may_use(tx.db(), &thread.channel)?;
             cold::unpack(tx.db(), &thread)?;
             let mut insert = tx.db().prepare_cached(
@@ -240,7 +249,10 @@ async fn records(
                     i64::try_from(entry.seq).unwrap_or(i64::MAX),
                     line
                 ])?;
-                new.extend((written > 0).then_some(entry));
+                match written {
+                    0 => record_log::same(tx.db(), agent.role, &thread, &entry)?,
+                    _ => new.push(entry),
+                }
             }
             fault("hub.after-records");
             tx.say(Notice::Page {
@@ -272,42 +284,6 @@ async fn trace(
         .traces
         .records(&thread, (repo, role), &earlier, new);
     Ok(())
-}
-
-/// The last line before the first one that is missing, and the calls whose end
-/// nobody has told us: what an agent that was started again looks for.
-fn records_held(db: &Db, agent: &Agent, thread: &ThreadId) -> Result<Value, Trouble> {
-    agent.may_use(db, &thread.channel)?;
-    let packed = cold::is_cold(db, thread)?.then(|| cold_upto(db, agent.role, thread));
-    if let Some(upto) = packed.transpose()? {
-        let unsettled = budget::unsettled(db, &agent.repo, agent.role, thread)?;
-        return Ok(json!({"ok": true, "upto": upto, "unsettled": unsettled}));
-    }
-    let upto: i64 = db
-        .prepare_cached(
-            "WITH held(seq) AS (SELECT 0 UNION ALL
-               SELECT seq FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3)
-             SELECT min(seq) FROM held WHERE seq + 1 NOT IN (SELECT seq FROM held)",
-        )?
-        .query_row(
-            params![
-                thread.channel.as_str(),
-                thread.root.as_str(),
-                agent.role.as_str()
-            ],
-            |row| row.get(0),
-        )?;
-    let unsettled = budget::unsettled(db, &agent.repo, agent.role, thread)?;
-    Ok(json!({"ok": true, "upto": upto, "unsettled": unsettled}))
-}
-
-/// The last line before the first one that is missing, where lines are packed.
-fn cold_upto(db: &Db, role: Role, thread: &ThreadId) -> Result<i64, Trouble> {
-    let own = cold::lines(db, thread)?.into_iter();
-    let own = own.filter(|(of, ..)| of == role.as_str());
-    let numbers: Vec<i64> = own.map(|(_, seq, _)| seq).collect();
-    let whole = (1..).zip(&numbers).take_while(|(at, seq)| at == *seq);
-    Ok(whole.last().map_or(0, |(at, _)| at))
 }
 
 /// Which lines are wanted.
@@ -401,7 +377,7 @@ async fn pull(
         .store
         .write(move |tx| {
             let agent = &caller.agent;
-            agent.check_epoch(tx.db(), caller.epoch)?;
+            agent.check_fence(tx.db(), caller.fence.as_ref())?;
             agent.may_use(tx.db(), &news.thread.channel)?;
             let is_merged = pulls::note(tx.db(), &agent.repo, &news)?;
             tx.say(Notice::Page {
@@ -441,7 +417,7 @@ async fn put_body(
     }
     app.store
         .write(move |tx| {
-            caller.agent.check_epoch(tx.db(), caller.epoch)?;
+            caller.agent.check_fence(tx.db(), caller.fence.as_ref())?;
             fault("hub.before-body");
             tx.db().execute(
                 "INSERT OR IGNORE INTO bodies (repo, sha256, bytes) VALUES (?1, ?2, ?3)",

@@ -41,7 +41,7 @@ use crate::{
         together::{Ownership, Starting},
     },
     identity::tokens,
-    log::socket_mode,
+    log::{processes, socket_mode},
     metrics::{
         self,
         counters::Counters,
@@ -311,6 +311,7 @@ impl Hub {
             let after = app.operation.absent_after;
             let mut later = vec![
                 tokio::spawn(owned(Arc::clone(&app), schedule::keep_posting)),
+                tokio::spawn(owned(Arc::clone(&app), processes::keep_sharing)),
                 tokio::spawn(owned(Arc::clone(&app), move |app| {
                     absent::keep_telling(app, after)
                 })),
@@ -405,7 +406,7 @@ pub fn runs_in(dir: &Path) -> Result<bool, HubError> {
     }
 }
 
-/// One hub per folder: two would each believe to be the only writer.
+/// One hub per folder: two would each believe to be the only fence.
 fn lock(dir: &Path) -> Result<File, HubError> {
     let (path, file) = lock_file(dir)?;
     let begun = Instant::now();

@@ -7,11 +7,16 @@ pub(crate) mod names;
 pub(crate) mod people;
 pub(crate) mod tokens;
 
-use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, UserId, fault};
+use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, ThreadId, UserId, fault};
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Refusal, Trouble, refuse},
-    log::notice::AgentKey,
+    log::{
+        notice::AgentKey,
+        processes::{self, holders},
+    },
     store::{
         db::Db,
         sql::{OptionalExtension, params},
@@ -26,6 +31,15 @@ pub(crate) struct Agent {
     pub(crate) role: Role,
     /// The machine that joined with a token of its own; nothing beside the hub.
     pub(crate) machine: Option<String>,
+}
+
+/// What makes a write of an agent count: which process it is, and where it works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fence {
+    /// That of its connection.
+    pub(crate) epoch: Epoch,
+    /// The thread that it works in, where it says so.
+    pub(crate) thread: Option<ThreadId>,
 }
 
 /// A human of the workspace.
@@ -120,14 +134,22 @@ impl Agent {
         }
     }
 
-    /// Refuses a process that a newer one has replaced. Slack's own SDKs send no
-    /// epoch; for them only the socket is fenced.
-    pub(crate) fn check_epoch(&self, db: &Db, epoch: Option<Epoch>) -> Result<(), Trouble> {
-        let Some(epoch) = epoch else { return Ok(()) };
-        if epoch < self.current_epoch(db)? {
+    /// Refuses a process that a newer one has replaced, and one that works in a thread
+    /// which another process of the role has by now. Slack's own SDKs send no epoch; for
+    /// them only the socket is fenced.
+    pub(crate) fn check_fence(&self, db: &Db, fence: Option<&Fence>) -> Result<(), Trouble> {
+        let Some(fence) = fence else { return Ok(()) };
+        let is_valid = match processes::knows(db, self.key, fence.epoch)? {
+            Some(known) => known,
+            None => fence.epoch >= self.current_epoch(db)?,
+        };
+        if !is_valid {
             return refuse(Refusal::StaleEpoch);
         }
-        Ok(())
+        match &fence.thread {
+            Some(thread) => holders::check_holder(db, self.key, fence.epoch, thread),
+            None => Ok(()),
+        }
     }
 
     /// The epoch of the newest connection.

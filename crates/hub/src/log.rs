@@ -3,6 +3,7 @@
 //! often as it takes.
 
 pub(crate) mod notice;
+pub(crate) mod processes;
 pub(crate) mod socket_mode;
 
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub(crate) struct Happening {
     pub(crate) body: Value,
     /// Whether agents get it; the page always does.
     pub(crate) delivered: bool,
+    /// The one agent that gets it; otherwise every one of the channel.
+    pub(crate) only: Option<AgentKey>,
 }
 
 impl Happening {
@@ -53,6 +56,7 @@ impl Happening {
             kind: EnvelopeKind::EventsApi,
             body,
             delivered: true,
+            only: None,
         }
     }
 }
@@ -107,7 +111,7 @@ pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64, Trouble> {
         _ => {}
     }
     let targets = if what.delivered {
-        queue(tx.db(), seq, &channel, &root, what.from)?
+        queue(tx.db(), seq, &channel, &root, what.from, what.only)?
     } else {
         Vec::new()
     };
@@ -135,6 +139,7 @@ fn queue(
     channel: &ChannelId,
     root: &str,
     from: Option<Role>,
+    only: Option<AgentKey>,
 ) -> Result<Vec<AgentKey>, Trouble> {
     let mut statement = db.prepare_cached(
         "INSERT INTO deliveries (agent, seq, thread)
@@ -143,19 +148,24 @@ fn queue(
          WHERE channels.id = ?3 AND (agents.role IS DISTINCT FROM ?4 OR agents.foreign_client = 1)
            AND NOT EXISTS (SELECT 1 FROM members WHERE members.channel = channels.id
              AND members.user = ?5 AND members.present = 0)
+           AND (?6 IS NULL OR agents.id = ?6)
          RETURNING agent",
     )?;
+    let thread = format!("{channel}/{root}");
     let rows = statement.query_map(
         params![
             seq,
-            format!("{channel}/{root}"),
+            thread,
             channel.as_str(),
             from.map(Role::as_str),
-            BOT_USER
+            BOT_USER,
+            only
         ],
         |row| row.get(0),
     )?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let targets = rows.collect::<Result<_, _>>()?;
+    processes::holders::hold_for(db, seq, &thread)?;
+    Ok(targets)
 }
 
 /// Whether an acknowledgement may bring an answer along.
@@ -204,21 +214,26 @@ pub(crate) fn acknowledged(agent: AgentKey, envelope_id: &str) -> Option<u64> {
         .flatten()
 }
 
-/// What an agent has not acknowledged yet, above `after`, oldest first, at most `limit`.
+/// What an agent has not acknowledged yet, above `after`, oldest first, at most `limit`;
+/// for a process that has a name, of the threads that it holds.
 pub(crate) fn undelivered(
     db: &Db,
     agent: AgentKey,
+    process: Option<&str>,
     after: u64,
     limit: usize,
 ) -> Result<Vec<(u64, String)>, Trouble> {
     let mut statement = db.prepare_cached(
-        "SELECT seq, thread FROM deliveries WHERE agent = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+        "SELECT seq, thread FROM deliveries WHERE agent = ?1 AND seq > ?2
+           AND (?4 IS NULL OR EXISTS (SELECT 1 FROM held_threads held
+             WHERE held.agent = ?1 AND held.thread = deliveries.thread AND held.process = ?4))
+         ORDER BY seq LIMIT ?3",
     )?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = statement.query_map(
-        params![agent, i64::try_from(after).unwrap_or(i64::MAX), limit],
-        |row| Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?)),
-    )?;
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let rows = statement.query_map(params![agent, after, limit, process], |row| {
+        Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?))
+    })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -259,12 +274,26 @@ fn read_event(row: &Row<'_>) -> sql::Result<LoggedEvent> {
     })
 }
 
-/// Forgets a delivery; tells whether there was one.
-pub(crate) fn acknowledge(db: &Db, agent: AgentKey, seq: u64) -> Result<bool, Trouble> {
+/// Forgets a delivery; tells whether there was one. A process that has a name can do so
+/// for its own threads only.
+pub(crate) fn acknowledge(
+    db: &Db,
+    agent: AgentKey,
+    process: Option<&str>,
+    seq: u64,
+) -> Result<bool, Trouble> {
     fault("hub.before-ack");
     let forgotten = db
-        .prepare_cached("DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2")?
-        .execute(params![agent, i64::try_from(seq).unwrap_or(i64::MAX)])?;
+        .prepare_cached(
+            "DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2
+               AND (?3 IS NULL OR EXISTS (SELECT 1 FROM held_threads held
+                 WHERE held.agent = ?1 AND held.thread = deliveries.thread AND held.process = ?3))",
+        )?
+        .execute(params![
+            agent,
+            i64::try_from(seq).unwrap_or(i64::MAX),
+            process
+        ])?;
     fault("hub.after-ack");
     Ok(forgotten > 0)
 }

@@ -25,13 +25,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use butler_protocol::{Epoch, Sha256Hex};
-use butler_slack::EPOCH_HEADER;
+use butler_slack::{EPOCH_HEADER, THREAD_HEADER};
 use serde_json::{Value, json};
 
 use crate::{
     error::{Refusal, Trouble, refuse},
     hub::app::App,
-    identity::{Agent, Identity},
+    identity::{Agent, Fence, Identity},
     relay,
 };
 use args::Args;
@@ -48,7 +48,7 @@ reactions:write,usergroups:read,users.profile:read,users:read,users:read.email";
 pub(crate) struct Call {
     pub(crate) app: Arc<App>,
     pub(crate) agent: Agent,
-    pub(crate) epoch: Option<Epoch>,
+    pub(crate) fence: Option<Fence>,
     pub(crate) args: Args,
     pub(crate) headers: HeaderMap,
     /// Whether the hub itself asks, as the owner of its store.
@@ -166,7 +166,7 @@ async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value
     let call = |agent: Agent| Call {
         app: Arc::clone(&app),
         agent,
-        epoch: epoch_of(&headers),
+        fence: fence_of(&headers),
         args,
         headers: headers.clone(),
         as_owner: false,
@@ -292,8 +292,11 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<String> {
         .then(|| token.trim().to_owned())
 }
 
-/// The epoch that the caller claims to be of.
-pub(crate) fn epoch_of(headers: &HeaderMap) -> Option<Epoch> {
-    let text = headers.get(EPOCH_HEADER)?.to_str().ok()?;
-    text.parse().ok().map(Epoch)
+/// Which process calls, and in which thread it works, as our own client says.
+pub(crate) fn fence_of(headers: &HeaderMap) -> Option<Fence> {
+    let text = |name| headers.get(name)?.to_str().ok();
+    Some(Fence {
+        epoch: Epoch(text(EPOCH_HEADER)?.parse().ok()?),
+        thread: text(THREAD_HEADER).and_then(|thread| thread.parse().ok()),
+    })
 }

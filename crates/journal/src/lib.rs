@@ -17,7 +17,7 @@ mod read;
 
 pub use dir::{ThreadDir, write_whole};
 pub use error::JournalError;
-pub use log::{Journal, is_owned};
+pub use log::{Journal, adopt, is_owned};
 pub use pack::Presence;
 pub(crate) use read::Tail;
 pub use read::{last_entries, read};

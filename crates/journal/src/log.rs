@@ -12,9 +12,9 @@ use butler_protocol::{Entry, Epoch, Record, fault};
 
 use crate::{
     JournalError, Tail,
-    dir::{create_dirs, sync_dirs},
+    dir::{create_dirs, sync_dirs, write_whole},
     line,
-    read::parse,
+    read::{parse, read},
 };
 
 /// One log, owned.
@@ -185,6 +185,35 @@ impl Journal {
     }
 }
 
+/// Makes a log that of another owner: the first `keep` lines stay, `entries` follow. Lines
+/// of ours beyond that are put aside, under another name.
+///
+/// # Errors
+/// When somebody owns the log, or the disk says no; it is then as it was.
+pub fn adopt(path: &Path, keep: u64, entries: &[Entry]) -> Result<(), JournalError> {
+    if is_owned(path)? {
+        return Err(JournalError::Owned {
+            path: path.to_owned(),
+        });
+    }
+    let ours = read(path)?.entries;
+    let keep = usize::try_from(keep).unwrap_or(usize::MAX).min(ours.len());
+    let mut bytes = Vec::new();
+    for entry in ours[..keep].iter().chain(entries) {
+        line::encode(entry, &mut bytes).map_err(|source| JournalError::Record {
+            path: path.to_owned(),
+            source,
+        })?;
+    }
+    if ours.len() > keep {
+        let epoch = ours.iter().map(|entry| entry.epoch).max().unwrap_or(0);
+        let aside = path.with_extension(format!("jsonl.aside-{epoch}"));
+        let old = fs::read(path).map_err(JournalError::io("read", path))?;
+        write_whole(&aside, &old)?;
+    }
+    write_whole(path, &bytes)
+}
+
 /// Opens for reading and appending. Where something had to be made, the folders
 /// that must be flushed to make that durable.
 fn open_or_create(path: &Path) -> Result<(File, Vec<PathBuf>), JournalError> {
@@ -235,6 +264,38 @@ pub fn is_owned(path: &Path) -> Result<bool, JournalError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_of_another_owner_is_taken_over_and_lines_of_ours_alone_are_put_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("coder.jsonl");
+        let line = |seq: u64, epoch: u64| Entry {
+            seq,
+            epoch,
+            at_ms: 5,
+            record: Record::Note {
+                text: format!("{seq} of {epoch}"),
+            },
+        };
+        adopt(&path, 0, &[line(1, 1), line(2, 1)]).unwrap();
+        let (mut journal, log) = Journal::open(&path, Epoch(2)).unwrap();
+        assert_eq!(log, [line(1, 1), line(2, 1)]);
+        let mine = journal.append(Record::Dequeued, 7).unwrap();
+        assert!(matches!(
+            adopt(&path, 2, &[]),
+            Err(JournalError::Owned { .. })
+        ));
+        drop(journal);
+        adopt(&path, 2, &[line(3, 3)]).unwrap();
+        assert_eq!(
+            read(&path).unwrap().entries,
+            [line(1, 1), line(2, 1), line(3, 3)]
+        );
+        let aside = read(&folder.path().join("coder.jsonl.aside-2")).unwrap();
+        assert_eq!(aside.entries.last(), Some(&mine));
+        Journal::open(&path, Epoch(2)).unwrap_err();
+        Journal::open(&path, Epoch(3)).unwrap();
+    }
 
     #[test]
     fn what_was_made_for_a_log_is_flushed_with_its_first_line() {

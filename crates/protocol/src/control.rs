@@ -235,6 +235,24 @@ pub struct RecordBatch {
     pub thread: ThreadId,
     /// The lines.
     pub entries: Vec<Entry>,
+    /// Without lines: where this log ends on the caller's disk, which asks for what the
+    /// hub has beyond it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<LogEnd>,
+}
+
+/// The last line of one log of a role, as its owner has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogEnd {
+    /// What the numbers of this log begin above at the hub.
+    #[serde(default)]
+    pub base: u64,
+    /// Its number in the log; 0 when there is none.
+    pub seq: u64,
+    /// Who wrote it.
+    pub epoch: u64,
+    /// When.
+    pub at_ms: i64,
 }
 
 /// `GET /agent/v1/records/<channel>/<root>`: a line of some role's log.

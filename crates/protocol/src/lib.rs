@@ -34,7 +34,7 @@ pub use control::live_work::{
 };
 pub use control::refusal::Refusal;
 pub use control::{
-    Activity, ActivityState, BudgetRefusal, CallLimit, DecisionView, Epoch, PlanSummary,
+    Activity, ActivityState, BudgetRefusal, CallLimit, DecisionView, Epoch, LogEnd, PlanSummary,
     RecordBatch, Reservation, ReserveAnswer, RoleEntry, ServerState, ServerStatus, Settlement,
     Stamp, StampKind, ThreadSummary,
 };

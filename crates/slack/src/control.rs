@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use butler_protocol::{
-    Activity, AgentFacts, BodyRef, ChannelId, DecisionView, LearningFigures, LiveWork, LogBatch,
-    PlanSummary, PullNews, RecordBatch, RequestId, Reservation, ReserveAnswer, ReserveId,
-    RoleEntry, RunChange, RunDecide, RunReport, RunView, Secret, ServerStatus, Settlement,
-    Sha256Hex, ThreadId, ThreadSummary, Watched,
+    Activity, AgentFacts, BodyRef, ChannelId, DecisionView, Entry, LearningFigures, LiveWork,
+    LogBatch, LogEnd, PlanSummary, PullNews, RecordBatch, RequestId, Reservation, ReserveAnswer,
+    ReserveId, RoleEntry, RunChange, RunDecide, RunReport, RunView, Secret, ServerStatus,
+    Settlement, Sha256Hex, ThreadId, ThreadSummary, Watched,
 };
 use reqwest::Response;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -23,12 +23,26 @@ pub struct Control {
 }
 
 /// How far the hub has followed a role's log of a thread.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Held {
     /// It has every line up to this one.
     pub upto: u64,
     /// Money that it holds set aside.
     pub unsettled: Vec<ReserveId>,
+    /// With which epoch the log is written from here on, where that of the connection
+    /// is not enough.
+    #[serde(default)]
+    pub epoch: u64,
+    /// Its last line of this log.
+    #[serde(default)]
+    pub last: Option<LogEnd>,
+    /// Up to this line both have the same, and `entries` follow there. Nothing when the
+    /// hub cannot tell, or has other lines.
+    #[serde(default)]
+    pub keep: Option<u64>,
+    /// What the hub has beyond that.
+    #[serde(default)]
+    pub entries: Vec<Entry>,
 }
 
 impl Control {
@@ -50,6 +64,15 @@ impl Control {
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.caller.patience = patience;
         self
+    }
+
+    /// The same client for one thread: the hub refuses what it says once another process
+    /// of the role has the thread.
+    #[must_use]
+    pub fn in_thread(&self, thread: &ThreadId) -> Self {
+        let mut control = self.clone();
+        control.caller.thread = Some(thread.clone());
+        control
     }
 
     /// Says what this role does in a thread; repeated as a heartbeat while working.
@@ -99,11 +122,13 @@ impl Control {
         self.post::<Value>("records", batch).await.map(drop)
     }
 
-    /// What the hub knows of this role's log of a thread.
-    pub async fn records_held(&self, thread: &ThreadId) -> Result<Held, SlackError> {
+    /// What the hub knows of this role's log of a thread that ends here on our side. The
+    /// thread is taken up by this: `thread_taken` while another process has it.
+    pub async fn records_held(&self, thread: &ThreadId, end: LogEnd) -> Result<Held, SlackError> {
         let nothing = RecordBatch {
             thread: thread.clone(),
             entries: Vec::new(),
+            end: Some(end),
         };
         self.post("records", &nothing).await
     }

@@ -8,6 +8,8 @@ use tokio::sync::watch;
 
 /// The header that carries the epoch on HTTP calls.
 pub const EPOCH_HEADER: &str = "x-codebutler-epoch";
+/// The header that says in which thread the caller works.
+pub const THREAD_HEADER: &str = "x-codebutler-thread";
 
 /// One process's epoch, zero until the hub gave one.
 #[derive(Debug, Clone)]

@@ -8,13 +8,13 @@ use std::{
     time::Duration,
 };
 
-use butler_protocol::Secret;
+use butler_protocol::{Secret, ThreadId};
 use futures_util::future::BoxFuture;
 use reqwest::{Client, ClientBuilder, RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
 use tokio::time::{Instant, sleep, timeout};
 use url::{Host, Url};
 
-use crate::{EPOCH_HEADER, SharedEpoch, SlackError, Workspace};
+use crate::{EPOCH_HEADER, SharedEpoch, SlackError, THREAD_HEADER, Workspace};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -29,6 +29,8 @@ pub(crate) struct Caller {
     root: Url,
     token: Secret,
     epoch: SharedEpoch,
+    /// The thread that the caller works in.
+    pub(crate) thread: Option<ThreadId>,
     pub(crate) patience: Duration,
 }
 
@@ -43,6 +45,7 @@ impl Caller {
             root: as_folder(&workspace.base),
             token,
             epoch,
+            thread: None,
             patience: Duration::from_secs(120),
         })
     }
@@ -77,6 +80,9 @@ impl Caller {
                 let mut request = build(&self.client).bearer_auth(self.token.expose());
                 if epoch.0 > 0 {
                     request = request.header(EPOCH_HEADER, epoch.0);
+                    if let Some(thread) = &self.thread {
+                        request = request.header(THREAD_HEADER, thread.to_string());
+                    }
                 }
                 let outcome = request.send().await;
                 let wait = match outcome {

@@ -23,11 +23,11 @@ mod wire;
 mod workspace;
 
 pub use butler_protocol::EnvelopeId;
-pub use control::Control;
-pub use epoch::{EPOCH_HEADER, SharedEpoch};
+pub use control::{Control, Held};
+pub use epoch::{EPOCH_HEADER, SharedEpoch, THREAD_HEADER};
 pub use error::SlackError;
 pub use once::Answered;
-pub use socket::{Acker, Ended, Hearing, Socket};
+pub use socket::{Acker, Ended, Hearing, Socket, Standing};
 pub use web::{Post, Posted, Web};
 pub use webhook::{Called, Webhook};
 pub use wire::{BlockAction, Envelope, EnvelopeKind, Event, File, Message, Reaction};

@@ -75,6 +75,25 @@ pub enum Hearing {
     Ended(Ended),
 }
 
+/// How this process stands among those of its role, as the hub says at each hello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// It does what only one of them does.
+    pub first: bool,
+    /// There are others.
+    pub shared: bool,
+}
+
+impl Default for Standing {
+    /// Alone, as with a hub that knows one process per role.
+    fn default() -> Self {
+        Self {
+            first: true,
+            shared: false,
+        }
+    }
+}
+
 /// The receiving end of a workspace.
 #[derive(Debug)]
 pub struct Socket {
@@ -83,6 +102,7 @@ pub struct Socket {
     epoch: SharedEpoch,
     gaps: watch::Receiver<u64>,
     hearing: watch::Receiver<Hearing>,
+    standing: watch::Receiver<Standing>,
     ended: Arc<OnceLock<Ended>>,
     keeper: JoinHandle<()>,
 }
@@ -98,9 +118,20 @@ impl Socket {
         app_token: Secret,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Self, SlackError>> {
+        Self::open_as(None, base, app_token, cancel)
+    }
+
+    /// As [`Socket::open`], for one of several processes of a role: a hub gives each of
+    /// them threads of its own.
+    pub fn open_as(
+        process: Option<String>,
+        base: impl Into<Workspace>,
+        app_token: Secret,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Self, SlackError>> {
         let workspace = base.into();
         Box::pin(async move {
-            let socket = Self::start(&workspace, app_token, cancel)?;
+            let socket = Self::start_as(process, &workspace, app_token, cancel)?;
             let mut hearing = socket.hearing();
             let settled = |hearing: &Hearing| !matches!(hearing, Hearing::Reconnecting { .. });
             // The keeper says why it ends before it does.
@@ -119,6 +150,15 @@ impl Socket {
         app_token: Secret,
         cancel: CancellationToken,
     ) -> Result<Self, SlackError> {
+        Self::start_as(None, workspace, app_token, cancel)
+    }
+
+    fn start_as(
+        process: Option<String>,
+        workspace: &Workspace,
+        app_token: Secret,
+        cancel: CancellationToken,
+    ) -> Result<Self, SlackError> {
         let (given_out, envelopes) = mpsc::channel(64);
         let (acks, acked) = mpsc::channel(256);
         let epoch = SharedEpoch::default();
@@ -129,15 +169,18 @@ impl Socket {
             tries: 0,
         };
         let (heard, hearing) = watch::channel(begin);
+        let (stands, standing) = watch::channel(Standing::default());
         let keeper = keeper::start(keeper::Ends {
             trust: Arc::new(workspace.tls()?),
             workspace: workspace.clone(),
+            process,
             app_token,
             given_out,
             acked,
             epoch: epoch.clone(),
             gaps: gap,
             hearing: heard,
+            standing: stands,
             ended: Arc::clone(&ended),
             cancel,
         })?;
@@ -147,9 +190,16 @@ impl Socket {
             epoch,
             gaps,
             hearing,
+            standing,
             ended,
             keeper,
         })
+    }
+
+    /// How this process stands among those of its role, now and from now on.
+    #[must_use]
+    pub fn standing(&self) -> watch::Receiver<Standing> {
+        self.standing.clone()
     }
 
     /// Whether the workspace is heard, now and from now on.

@@ -78,6 +78,14 @@ impl Web {
         self
     }
 
+    /// The same client for one thread, see [`crate::Control::in_thread`].
+    #[must_use]
+    pub fn in_thread(&self, thread: &ThreadId) -> Self {
+        let mut web = self.clone();
+        web.caller.thread = Some(thread.clone());
+        web
+    }
+
     /// Calls a method. Arguments are sent as a form, nested values as JSON:
     /// the one shape that every method of Slack understands.
     /// Errors: `ok: false`, no answer, or an answer that is not JSON.

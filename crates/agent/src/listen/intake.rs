@@ -26,6 +26,8 @@ use crate::{
     upkeep::forge::pull_watch::FromForge,
 };
 
+/// The event that gives a process the thread of another one.
+const GIVEN: &str = "thread_given";
 /// How long somebody who was at work may take to say that it stopped.
 const CONFIRMS: Duration = Duration::from_secs(5);
 
@@ -83,6 +85,11 @@ pub(crate) enum Mail {
     },
     /// Others did something to the thread's pull request on its forge.
     FromForge(Box<FromForge>),
+    /// The process that had the thread is lost, and this one has it now.
+    Given {
+        /// Sent once its log is here.
+        ack: Option<Ack>,
+    },
     /// Stop now.
     Stop(Stop),
 }
@@ -228,6 +235,10 @@ impl Intake {
         envelope: &Envelope,
         stamp: &Stamp,
     ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+        if envelope.payload["event"]["type"] == GIVEN {
+            let thread = stamp.thread.clone().map(WorkKey::thread);
+            return Ok(thread.map(|thread| (thread, Mail::Given { ack: None })));
+        }
         match stamp.kind {
             StampKind::Decision => self.decision(stamp).await,
             StampKind::Stop => self.stop(envelope, stamp).await,
@@ -499,6 +510,7 @@ fn with_ack(mail: Mail, sent: Ack, paid: Vec<Record>) -> Mail {
             asked,
             ack: Some(sent),
         },
+        Mail::Given { .. } => Mail::Given { ack: Some(sent) },
         // No envelope brought it.
         Mail::FromForge(from) => Mail::FromForge(from),
         Mail::Stop(stop) => Mail::Stop(Stop {

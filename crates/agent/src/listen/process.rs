@@ -21,6 +21,7 @@ use crate::{
     agent::Agent,
     develop::runner::{self, Develop},
     listen::{
+        group::{self, Group},
         intake::{Intake, Mail, Sorted},
         pause::Pause,
         restart,
@@ -71,7 +72,12 @@ fn listen<'a>(
     Box::pin(async move {
         // Ends with the process, or when it leaves in peace.
         let life = cancel.child_token();
-        let opened = Socket::open(&config.hub, config.app_token.clone(), life.clone()).await;
+        let process = group::process_name(&config.repo.join(".codebutler/threads"));
+        let process = process.inspect_err(|error| {
+            warn!(%error, "this process shares its threads with nobody");
+        });
+        let (hub, token) = (&config.hub, config.app_token.clone());
+        let opened = Socket::open_as(process.ok(), hub, token, life.clone()).await;
         let mut socket = match opened {
             // Told to end while no hub was there: nothing went wrong.
             Err(_) if cancel.is_cancelled() => return Ok(()),
@@ -84,29 +90,38 @@ fn listen<'a>(
         prepare::take_up(&agent).await;
         ready();
         restart::say_back(&agent).await;
-        info!(role = %agent.role(), epoch = %agent.epoch, "listening");
+        info!(role = %agent.role(), epoch = %agent.group.epoch, "listening");
         let intake = Intake::new(Arc::clone(&agent), socket.acker());
-        let tidying = Duty::Front
-            .is_of(agent.role())
-            .then(|| tokio::spawn(garbage::keep_tidy(Arc::clone(&agent), life.child_token())));
         let (found, mut from_forge) = mpsc::channel(1);
         let watching = Duty::Remember.is_of(agent.role()).then(|| {
-            let (agent, life) = (Arc::clone(&agent), life.child_token());
-            let counting = pruning::keep_told(Arc::clone(&agent), life.clone());
-            let watching = pull_watch::watch(agent, found, life);
-            tokio::spawn(async move {
-                tokio::join!(counting, watching);
-            })
+            let (own, life) = (Arc::clone(&agent), life.child_token());
+            let work = move |life: CancellationToken| {
+                let (agent, found) = (Arc::clone(&own), found.clone());
+                let counting = pruning::keep_told(Arc::clone(&agent), life.clone());
+                let watching = pull_watch::watch(agent, found, life);
+                async move {
+                    tokio::join!(counting, watching);
+                }
+            };
+            let agent = Arc::clone(&agent);
+            tokio::spawn(async move { Box::pin(agent.group.while_first(life, work)).await })
         });
         let (letters, mut for_threads) = mpsc::channel(LETTERS);
         let developing = Duty::Front.is_of(agent.role()).then(|| {
-            let (agent, life) = (Arc::clone(&agent), life.child_token());
-            let assigned = issue_watch::watch(Arc::clone(&agent), letters.clone(), life.clone());
-            let ahead = overlap::ahead::keep_looking(Arc::clone(&agent), life.clone());
-            let going = runner::keep_going(agent, letters, life);
-            tokio::spawn(async move {
-                tokio::join!(assigned, ahead, going);
-            })
+            let (own, life) = (Arc::clone(&agent), life.child_token());
+            let work = move |life: CancellationToken| {
+                let (agent, letters) = (Arc::clone(&own), letters.clone());
+                let tidying = garbage::keep_tidy(Arc::clone(&agent), life.clone());
+                let assigned =
+                    issue_watch::watch(Arc::clone(&agent), letters.clone(), life.clone());
+                let ahead = overlap::ahead::keep_looking(Arc::clone(&agent), life.clone());
+                let going = runner::keep_going(agent, letters, life);
+                async move {
+                    tokio::join!(tidying, assigned, ahead, going);
+                }
+            };
+            let agent = Arc::clone(&agent);
+            tokio::spawn(async move { Box::pin(agent.group.while_first(life, work)).await })
         });
         let telling = {
             let servers = servers::tell(Arc::clone(&agent), life.child_token());
@@ -171,12 +186,7 @@ fn listen<'a>(
         life.cancel();
         agent.preparations.end().await;
         agent.rules().outside.end().await;
-        for beside in [telling]
-            .into_iter()
-            .chain(tidying)
-            .chain(watching)
-            .chain(developing)
-        {
+        for beside in [telling].into_iter().chain(watching).chain(developing) {
             beside.abort();
             let _ = beside.await;
         }
@@ -217,7 +227,7 @@ async fn open_agent(
         sandbox: Arc::new(Sandbox::new(config.sandbox_helper.clone())?),
         slots: Slots::new(rules.now().limits.threads_at_once),
         pause: Pause::open(&config.repo.join(".codebutler/threads")),
-        epoch: socket.epoch(),
+        group: Group::new(socket.epoch(), socket.standing()),
         began_ms: config.clock.now_ms(),
         playbook_cache: PlaybookCache::default(),
         preparations: Preparations::new(cancel.child_token()),

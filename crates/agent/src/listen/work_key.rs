@@ -98,13 +98,27 @@ impl WorkKey {
         seq >> 32
     }
 
-    /// Lines as the hub keeps them: it knows one sequence per role and thread.
+    /// What the numbers of its lines begin above at the hub, which knows one sequence
+    /// per role and thread.
+    pub(crate) fn base_at_the_hub(&self) -> u64 {
+        match &self.research {
+            Some(_) => u64::from(self.first_activation()) << 32,
+            None => 0,
+        }
+    }
+
+    /// Lines as the hub keeps them.
     pub(crate) fn for_the_hub(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
-        if self.research.is_some() {
-            let offset = u64::from(self.first_activation()) << 32;
-            for entry in &mut entries {
-                entry.seq += offset;
-            }
+        for entry in &mut entries {
+            entry.seq += self.base_at_the_hub();
+        }
+        entries
+    }
+
+    /// Lines as they stand in the log.
+    pub(crate) fn as_in_the_log(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
+        for entry in &mut entries {
+            entry.seq -= self.base_at_the_hub();
         }
         entries
     }

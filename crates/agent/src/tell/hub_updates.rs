@@ -1,13 +1,14 @@
-//! Small things that are told to the hub in order and that nobody waits for:
-//! what the role is doing, marks on messages, log lines for the page, the books.
-//! A failed chore is logged and forgotten; nothing depends on it.
+//! Small things that are told to the hub in order: what the role is doing, marks on
+//! messages, the books, and the lines of its log. A failed chore is logged and forgotten,
+//! except for the log: whoever acts or speaks waits until the hub has the lines before it,
+//! so that another process can go on from there, and does not when the hub refuses them.
 
 use std::{sync::Arc, time::Duration};
 
 use butler_protocol::{
-    Activity, ActivityState, Entry, MessageTs, Record, RecordBatch, Settlement, ThreadId, fault,
+    Activity, ActivityState, Entry, MessageTs, Record, RecordBatch, Settlement, fault,
 };
-use butler_slack::SlackError;
+use butler_slack::{Control, Held, SlackError};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -33,12 +34,13 @@ pub(crate) enum HubUpdate {
     React(MessageTs, &'static str),
     /// Log lines for the page.
     Records(Vec<Entry>),
-    /// A log that was opened: the page gets what it missed.
-    CatchUp(Vec<Entry>),
+    /// A log that was opened, and what the hub had of it: it gets what it missed.
+    CatchUp(Vec<Entry>, Held),
     /// A finished model call.
     Settle(Settlement),
-    /// Answered when everything before it was told.
-    Flush(oneshot::Sender<()>),
+    /// Answered when everything before it was told; with the hub's word where it has
+    /// not taken the log.
+    Flush(oneshot::Sender<Result<(), String>>),
 }
 
 /// The sending end. HubUpdates are done in order by one task, which ends when this
@@ -87,15 +89,23 @@ impl Behind {
         }
     }
 
-    /// Until everything that was added before is told, or could not be.
-    pub(crate) async fn told(&self) {
+    /// Until everything that was added before is told.
+    ///
+    /// # Errors
+    /// When the hub has not taken the log: another process may have the thread.
+    pub(crate) async fn told(&self) -> Result<(), SlackError> {
         let Some(sender) = self.0.upgrade() else {
-            return;
+            return Ok(());
         };
         let (done, told) = oneshot::channel();
-        if sender.send(HubUpdate::Flush(done)).await.is_ok() {
-            let _ = told.await;
+        if sender.send(HubUpdate::Flush(done)).await.is_err() {
+            return Ok(());
         }
+        let refused = |code| SlackError::Api {
+            method: "records".to_owned(),
+            code,
+        };
+        told.await.unwrap_or(Ok(())).map_err(refused)
     }
 }
 
@@ -126,13 +136,17 @@ async fn tell(
     live: &LiveBoard,
 ) {
     let thread = work_key.thread.clone();
+    let control = agent.poster.control.in_thread(&thread);
+    let web = agent.poster.web.in_thread(&thread);
     let mut step: Option<Activity> = None;
+    // What the hub said when it did not take the log: no line is told behind a gap.
+    let mut refused: Option<String> = None;
     loop {
         let hub_update = tokio::select! {
             hub_update = hub_updates.recv() => hub_update,
             () = tokio::time::sleep(HEARTBEAT), if step.is_some() => {
                 if let Some(activity) = &step {
-                    report(agent.poster.control.activity(activity).await, "heartbeat");
+                    report(control.activity(activity).await, "heartbeat");
                 }
                 continue;
             }
@@ -152,27 +166,28 @@ async fn tell(
                     step: text,
                     lease_seconds: 30,
                 };
-                report(agent.poster.control.activity(&activity).await, "activity");
+                report(control.activity(&activity).await, "activity");
                 step = (state == ActivityState::Working).then_some(activity);
             }
             HubUpdate::React(ts, name) => {
-                let answer = agent.poster.web.react(&thread.channel, &ts, name).await;
+                let answer = web.react(&thread.channel, &ts, name).await;
                 report(answer, "reaction");
             }
+            HubUpdate::Records(_) | HubUpdate::CatchUp(..) if refused.is_some() => {}
             HubUpdate::Records(entries) => {
                 let batch = RecordBatch {
                     thread: thread.clone(),
                     entries: work_key.for_the_hub(entries),
+                    end: None,
                 };
-                report(agent.poster.control.records(&batch).await, "records");
+                refused = not_taken(control.records(&batch).await);
             }
-            HubUpdate::CatchUp(log) => {
-                let log = work_key.for_the_hub(log);
-                report(catch_up(agent, &thread, log).await, "records");
+            HubUpdate::CatchUp(log, held) => {
+                refused = not_taken(catch_up(&control, work_key, log, &held).await);
             }
-            HubUpdate::Flush(done) => drop(done.send(())),
+            HubUpdate::Flush(done) => drop(done.send(refused.clone().map_or(Ok(()), Err))),
             HubUpdate::Settle(settlement) => {
-                report(agent.poster.control.settle(&settlement).await, "settlement");
+                report(control.settle(&settlement).await, "settlement");
             }
         }
         fault("agent.after-chore");
@@ -181,21 +196,26 @@ async fn tell(
 
 /// The hub says what it has; the run before this one may have died before it
 /// told the rest.
-async fn catch_up(agent: &Agent, thread: &ThreadId, log: Vec<Entry>) -> Result<(), SlackError> {
-    let held = agent.poster.control.records_held(thread).await?;
+async fn catch_up(
+    control: &Control,
+    work_key: &WorkKey,
+    log: Vec<Entry>,
+    held: &Held,
+) -> Result<(), SlackError> {
     for settlement in log.iter().filter_map(settlement) {
         if held.unsettled.contains(&settlement.id) {
-            agent.poster.control.settle(&settlement).await?;
+            control.settle(&settlement).await?;
         }
     }
     let unknown = |entry: &Entry| entry.seq > held.upto;
     let missed: Vec<Entry> = log.into_iter().filter(unknown).collect();
     for entries in missed.chunks(CATCH_UP) {
         let batch = RecordBatch {
-            thread: thread.clone(),
-            entries: entries.to_vec(),
+            thread: work_key.thread.clone(),
+            entries: work_key.for_the_hub(entries.to_vec()),
+            end: None,
         };
-        agent.poster.control.records(&batch).await?;
+        control.records(&batch).await?;
     }
     Ok(())
 }
@@ -215,6 +235,13 @@ fn settlement(entry: &Entry) -> Option<Settlement> {
         }),
         _ => None,
     }
+}
+
+/// What the hub said to lines that it did not take.
+fn not_taken(answer: Result<(), SlackError>) -> Option<String> {
+    let error = answer.err()?;
+    warn!(%error, "the hub did not take the log");
+    Some(error.code().unwrap_or("no_answer").to_owned())
 }
 
 fn report(answer: Result<(), SlackError>, what: &str) {

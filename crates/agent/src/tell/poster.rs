@@ -70,7 +70,7 @@ impl Poster {
         let mut tag = PostTag::message(idem, to);
         tag.heard = self.heard;
         if let Some(updates) = &self.updates {
-            updates.told().await;
+            updates.told().await?;
         }
         let post = self.in_thread(thread, text, None, tag);
         fault("agent.before-share");
@@ -300,7 +300,7 @@ impl Poster {
     ) -> Result<Posted, SlackError> {
         tag.heard = self.heard;
         if let Some(updates) = &self.updates {
-            updates.told().await;
+            updates.told().await?;
         }
         fault("agent.before-post");
         let post = self.in_thread(thread, text, blocks, tag);

@@ -16,6 +16,7 @@ use crate::{
         poster::Poster,
     },
     thread::live_work::LiveBoard,
+    upkeep::work_so_far::Sharing,
 };
 
 /// One role in one thread. Cheap to clone; clones share what is known, and each
@@ -40,6 +41,8 @@ pub(crate) struct ThreadContext {
     pub(crate) live: Arc<LiveBoard>,
     /// Pages of the web that were read a moment ago.
     pub(crate) pages: KeptPages,
+    /// The work so far is brought to the remote, for another process of the role.
+    pub(crate) sharing: Arc<Sharing>,
 }
 
 impl ThreadContext {
@@ -53,6 +56,8 @@ impl ThreadContext {
         let mut poster = agent.poster.clone();
         poster.heard = Some(facts.seen.heard);
         poster.updates = Some(hub_updates.behind());
+        poster.web = poster.web.in_thread(&work_key.thread);
+        poster.control = poster.control.in_thread(&work_key.thread);
         Self {
             poster,
             agent,
@@ -64,6 +69,7 @@ impl ThreadContext {
             board: Arc::default(),
             live: Arc::clone(&hub_updates.live),
             pages: KeptPages::default(),
+            sharing: Arc::default(),
         }
     }
 

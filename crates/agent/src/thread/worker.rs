@@ -11,17 +11,19 @@ mod mail;
 mod memory;
 mod merging;
 pub(crate) mod models;
+mod taking_up;
 
 use std::{sync::Arc, time::Duration};
 
-use butler_journal::{Journal, Presence, ThreadDir};
-use butler_protocol::{Idem, Record};
+use butler_journal::{Presence, ThreadDir};
+use butler_protocol::{Idem, LogEnd, Record};
 use butler_turn::{Event, Machine, Reserve, Setup};
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use self::taking_up::TakenUp;
 use crate::{
     AgentError,
     agent::Agent,
@@ -32,7 +34,7 @@ use crate::{
     },
     thread::{
         context::ThreadContext,
-        driver::{Done, Driver, on_disk},
+        driver::{Done, Driver},
         queue::Told,
         slots::Slot,
         tool_session,
@@ -61,6 +63,8 @@ pub(crate) struct HubEdge {
     telling: bool,
     /// The log as people read it.
     views: KeptViews,
+    /// Where the log ends, as the hub compares it.
+    end: LogEnd,
     /// Whether the log says anything yet.
     joined: bool,
     turn_of: Option<Slot>,
@@ -109,10 +113,13 @@ async fn open(
     process: CancellationToken,
 ) -> Result<Worker, AgentError> {
     let path = work_key.log(&agent.threads(), agent.role());
-    let (present, (journal, log)) = on_disk(|| {
-        let present = ThreadDir::enter(&agent.threads(), &work_key.thread)?;
-        Journal::open(&path, agent.epoch).map(|opened| (present, opened))
-    })?;
+    let control = agent.poster.control.in_thread(&work_key.thread);
+    let TakenUp {
+        present,
+        journal,
+        log,
+        held,
+    } = taking_up::take_up(&agent, &work_key, &control).await?;
     let setup = Setup {
         first_activation: work_key.first_activation(),
         thread: work_key.thread.clone(),
@@ -132,9 +139,10 @@ async fn open(
     machine.set_tools(tool_session::offered(&context));
     let joined = log.iter().any(|entry| is_work(&entry.record));
     let folder = ThreadDir::new(&agent.threads(), &work_key.thread);
+    let end = taking_up::end(&work_key, &log);
     let views = KeptViews::open(&folder, &path, &log);
     if !log.is_empty() {
-        hub_updates.add(HubUpdate::CatchUp(log)).await;
+        hub_updates.add(HubUpdate::CatchUp(log, held)).await;
     }
     let edge = HubEdge {
         context,
@@ -145,6 +153,7 @@ async fn open(
         merge_wait: None,
         telling: false,
         views,
+        end,
         joined,
         turn_of: None,
         arrived: None,

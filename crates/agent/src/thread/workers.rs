@@ -4,17 +4,17 @@
 
 use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use butler_protocol::{Idem, Sha256Hex, ThreadId};
+use butler_protocol::{HandOver, Idem, Record, Sha256Hex, ThreadId};
 use futures_util::FutureExt;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::{Instrument, error, info_span};
+use tracing::{Instrument, error, info, info_span, warn};
 
 use crate::{
     AgentError,
     agent::Agent,
     listen::{
-        intake::{Mail, Stop},
+        intake::{Ack, Mail, Stop},
         work_key::WorkKey,
     },
     thread::worker,
@@ -69,6 +69,7 @@ impl Workers {
     pub(crate) async fn deliver(&mut self, work_key: &WorkKey, seq: u64, mail: Mail) {
         match mail {
             Mail::Stop(stop) => self.stop(&work_key.thread, seq, stop).await,
+            Mail::Given { ack } => self.given(&work_key.thread, seq, ack).await,
             mail => self.hand(work_key, seq, mail).await,
         }
     }
@@ -97,6 +98,34 @@ impl Workers {
             self.hand(&work_key, seq, Mail::Stop(stop)).await;
         }
         self.hand(&last, seq, Mail::Stop(stop)).await;
+    }
+
+    /// The thread of a process that is lost: whatever it has logs of goes on here.
+    async fn given(&mut self, thread: &ThreadId, seq: u64, ack: Option<Ack>) {
+        let role = self.agent.role();
+        let lines = self.agent.poster.control.logs(thread, &["received"]).await;
+        let lines = match lines {
+            Ok(lines) => lines,
+            // Not acknowledged: it comes again.
+            Err(error) => return warn!(%error, %thread, "a thread could not be taken up yet"),
+        };
+        let own = lines.into_iter().filter(|line| line.role == role);
+        let requests = own.filter_map(|line| match line.entry.record {
+            Record::Received { hand_over, .. } => match *hand_over {
+                HandOver::Research { request, .. } => Some(request),
+                _ => None,
+            },
+            _ => None,
+        });
+        for request in requests {
+            let work_key = WorkKey {
+                thread: thread.clone(),
+                research: Some(request),
+            };
+            self.hand(&work_key, seq, Mail::Given { ack: None }).await;
+        }
+        let work_key = WorkKey::thread(thread.clone());
+        self.hand(&work_key, seq, Mail::Given { ack }).await;
     }
 
     async fn hand(&mut self, work_key: &WorkKey, seq: u64, mail: Mail) {
@@ -154,6 +183,7 @@ async fn keep(
 ) {
     let mut inbox = receiver;
     let mut pause = FIRST_PAUSE;
+    let mut taken = false;
     loop {
         let begun = Instant::now();
         let work = worker::run(
@@ -167,6 +197,20 @@ async fn keep(
             // The stop itself is in the inbox.
             Ok(Err(failure)) if failure.is_stop() => {
                 tokio::time::sleep(STOPPING).await;
+                continue;
+            }
+            // Another process may have it; opening the log anew tells.
+            Ok(Err(failure)) if failure.is_taken() && taken => {
+                info!("another process of this role works on the thread now");
+                return;
+            }
+            Ok(Err(failure)) if failure.is_taken() => {
+                taken = true;
+                continue;
+            }
+            // Nothing can be said before there is a new connection.
+            Ok(Err(failure)) if failure.is_stale() => {
+                tokio::time::sleep(FIRST_PAUSE).await;
                 continue;
             }
             Ok(Err(failure)) => explain(&failure),

@@ -25,7 +25,7 @@ const TEAMS_AT_ONCE: usize = 3;
 
 /// What is left of a story.
 #[derive(Debug, Default)]
-struct Told {
+pub(crate) struct Told {
     /// The tree of the default branch.
     tree: String,
     /// Posts by role and by what they are for.
@@ -110,7 +110,7 @@ fn check_presses(thread: &Value) {
 }
 
 /// The bill, item by item, from the log lines; the hub's sum is the same.
-fn books(thread: &Value) -> Told {
+pub(crate) fn books(thread: &Value) -> Told {
     let mut told = Told::default();
     let mut sum = 0;
     let mut intents = BTreeSet::new();

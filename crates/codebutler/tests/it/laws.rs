@@ -318,7 +318,7 @@ fn no_agent_opens_the_log_of_another() {
         "listen/process.rs",
         "listen/work_key.rs",
         "tell/thread_logs.rs",
-        "thread/worker.rs",
+        "thread/worker/taking_up.rs",
     ];
     assert_eq!(found, BTreeSet::from(own));
 }

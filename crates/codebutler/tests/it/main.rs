@@ -35,6 +35,7 @@ mod foreign_text;
 mod forge_issues;
 mod forge_news;
 mod gates;
+mod groups;
 mod habits;
 mod hand_tools;
 mod handshake;

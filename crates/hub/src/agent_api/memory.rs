@@ -37,7 +37,7 @@ async fn tell(
             if !Duty::Remember.is_of(caller.agent.role) {
                 return refuse(Refusal::RestrictedAction);
             }
-            caller.agent.check_epoch(tx.db(), caller.epoch)?;
+            caller.agent.check_fence(tx.db(), caller.fence.as_ref())?;
             memory::keep(tx.db(), &caller.agent.repo, &figures)
         })
         .await?;

@@ -117,5 +117,5 @@ fn check(tx: &Tx<'_>, caller: &Caller) -> Result<(), Trouble> {
     if !Duty::Front.is_of(caller.agent.role) {
         return refuse(Refusal::RestrictedAction);
     }
-    caller.agent.check_epoch(tx.db(), caller.epoch)
+    caller.agent.check_fence(tx.db(), caller.fence.as_ref())
 }

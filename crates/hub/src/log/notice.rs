@@ -16,8 +16,14 @@ pub(crate) type AgentKey = i64;
 pub(crate) enum Notice {
     /// An event is in the log.
     Event(Arc<LoggedEvent>),
-    /// A newer connection speaks for this agent.
-    Epoch { agent: AgentKey, epoch: Epoch },
+    /// A newer connection speaks for this agent, or for this process of it.
+    Epoch {
+        agent: AgentKey,
+        epoch: Epoch,
+        process: Option<String>,
+    },
+    /// Threads of this agent have other holders, or other processes share them.
+    Shared { agent: AgentKey },
     /// A connection of this app ended; the others take what it had.
     Freed { agent: AgentKey },
     /// Something on the page changed that is no event (cost, records).
@@ -41,7 +47,12 @@ impl Notice {
     pub(crate) fn for_others(&self) -> Option<Value> {
         match self {
             Self::Event(event) => Some(json!({"event": event.seq, "to": event.targets})),
-            Self::Epoch { agent, epoch } => Some(json!({"epoch": epoch, "agent": agent})),
+            Self::Epoch {
+                agent,
+                epoch,
+                process,
+            } => Some(json!({"epoch": epoch, "agent": agent, "process": process})),
+            Self::Shared { agent } => Some(json!({"shared": agent})),
             Self::Page { channel, root } => Some(json!({"page": root, "channel": channel})),
             Self::Whisper { to, message } => Some(json!({"whisper": message, "to": to})),
             Self::SessionEnded(user) => Some(json!({"ended": user})),
@@ -65,6 +76,10 @@ impl Notice {
                 () if told.get("epoch").is_some() => Self::Epoch {
                     agent: read(&told["agent"])?,
                     epoch: read(&told["epoch"])?,
+                    process: read(&told["process"]).flatten(),
+                },
+                () if told.get("shared").is_some() => Self::Shared {
+                    agent: read(&told["shared"])?,
                 },
                 () if told.get("page").is_some() => Self::Page {
                     channel: read(&told["channel"])?,

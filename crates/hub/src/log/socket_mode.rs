@@ -1,8 +1,9 @@
-//! Socket Mode, the server's side. Each of our agents has one connection that counts, the
-//! newest; apps of others may have several, and each envelope goes to one of them. What
-//! nobody has acknowledged waits in the store.
+//! Socket Mode, the server's side. Each process of our agents has one connection that
+//! counts, the newest; apps of others may have several, and each envelope goes to one of
+//! them. What nobody has acknowledged waits in the store.
 
 mod answers;
+mod holding;
 pub(crate) mod options;
 mod queue;
 mod rich_text;
@@ -92,6 +93,9 @@ pub(crate) struct Asked {
     /// The version of its binary.
     #[serde(default)]
     version: String,
+    /// Which of several processes of its role it is.
+    #[serde(default)]
+    process: Option<String>,
     /// Slack's way to ask for frequent refreshes.
     #[serde(default)]
     debug_reconnects: Option<String>,
@@ -112,6 +116,10 @@ pub(crate) async fn handle(
     }
     let client = subscriber::Client {
         knows_us: asked.codebutler.is_some(),
+        process: asked.process.as_deref().map(named).filter(|name| {
+            let ours = asked.codebutler.is_some();
+            ours && !name.is_empty()
+        }),
         refreshes: asked.debug_reconnects.as_deref() == Some("true"),
     };
     upgrade.on_upgrade(async move |socket| {
@@ -122,6 +130,11 @@ pub(crate) async fn handle(
             () = joining::until_revoked(&app, machine) => {}
         }
     })
+}
+
+/// The name of a process, as it is kept.
+fn named(process: &str) -> String {
+    visible_line(process).chars().take(100).collect()
 }
 
 /// Remembers what an agent of ours says about itself; why it is turned away, if it is. It

@@ -113,7 +113,7 @@ async fn tell(app: &Arc<App>, one: Waiting) {
     let call = Call {
         app: Arc::clone(app),
         agent: one.agent,
-        epoch: None,
+        fence: None,
         args: Args::of(&args.to_string()),
         headers: HeaderMap::new(),
         as_owner: true,

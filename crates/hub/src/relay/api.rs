@@ -99,7 +99,7 @@ async fn post_message(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble> {
     let order = Order {
         post: chat::post_or_card_of(&call).await?,
         agent: call.agent.clone(),
-        epoch: call.epoch,
+        fence: call.fence.clone(),
         files: Vec::new(),
     };
     post::post(relay, Arc::clone(&call.app), order).await
@@ -108,11 +108,11 @@ async fn post_message(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble> {
 async fn post_ephemeral(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let user = call.args.need("user", Refusal::UserNotInChannel)?;
     let post = chat::post_of(call)?;
-    let (agent, epoch, channel) = (call.agent.clone(), call.epoch, post.channel.clone());
+    let (agent, fence, channel) = (call.agent.clone(), call.fence.clone(), post.channel.clone());
     call.app
         .store
         .read(move |db| {
-            agent.check_epoch(db, epoch)?;
+            agent.check_fence(db, fence.as_ref())?;
             agent.may_use(db, &channel)
         })
         .await?;
@@ -137,13 +137,13 @@ async fn post_ephemeral(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
 /// twice is the same change.
 async fn update(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let change = chat::change_of(call)?;
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     let (channel, ts) = (change.channel.clone(), change.ts.clone());
     let checked = agent.clone();
     call.app
         .store
         .read(move |db| {
-            checked.check_epoch(db, epoch)?;
+            checked.check_fence(db, fence.as_ref())?;
             chat::own_message(db, &checked, &channel, &ts, Refusal::CantUpdateMessage).map(drop)
         })
         .await?;
@@ -169,13 +169,13 @@ async fn delete(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
         return refuse(Refusal::MessageNotFound);
     };
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     let place = (channel.clone(), ts.clone());
     let old = call
         .app
         .store
         .read(move |db| {
-            agent.check_epoch(db, epoch)?;
+            agent.check_fence(db, fence.as_ref())?;
             chat::own_message(db, &agent, &place.0, &place.1, Refusal::CantDeleteMessage)
         })
         .await?;
@@ -214,7 +214,7 @@ async fn permalink(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
 }
 
 async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value, Trouble> {
-    let (agent, epoch, channel) = (call.agent.clone(), call.epoch, call.args.channel()?);
+    let (agent, fence, channel) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
     let name = call.args.need("name", Refusal::InvalidName)?;
     let Some(ts) = call.args.ts("timestamp", Refusal::BadTimestamp)? else {
         return refuse(Refusal::NoItemSpecified);
@@ -223,7 +223,7 @@ async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value, Trouble> 
     call.app
         .store
         .read(move |db| {
-            checked.check_epoch(db, epoch)?;
+            checked.check_fence(db, fence.as_ref())?;
             checked.may_use(db, &place)
         })
         .await?;
@@ -259,14 +259,14 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
     let mut text = call.args.text("initial_comment").unwrap_or_default();
     gate::clean_text(&call.app.redactor, &mut text);
     let base = call.app.rules.base.clone();
-    let (agent, epoch, shown_in) = (call.agent.clone(), call.epoch, channel.clone());
+    let (agent, fence, shown_in) = (call.agent.clone(), call.fence.clone(), channel.clone());
     let ids: Vec<String> = wanted.iter().map(|(id, _)| id.clone()).collect();
     let here = base.clone();
     let shown = call
         .app
         .as_owner()
         .write(move |tx| {
-            agent.check_epoch(tx.db(), epoch)?;
+            agent.check_fence(tx.db(), fence.as_ref())?;
             let mut shown = Vec::new();
             for (id, title) in &wanted {
                 let (title, channel) = (title.as_deref(), shown_in.as_ref());
@@ -295,7 +295,7 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
         };
         let order = Order {
             agent: call.agent.clone(),
-            epoch: call.epoch,
+            fence: call.fence.clone(),
             post,
             files: ids,
         };

@@ -6,7 +6,6 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, HeaderValue, header::HOST};
-use butler_protocol::Epoch;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::{
@@ -18,7 +17,7 @@ use tracing::{debug, warn};
 use crate::{
     error::{Refusal, Trouble},
     hub::app::App,
-    identity,
+    identity::{self, Fence},
     log::notice::{AgentKey, Notice},
     relay::{Relay, api, receive::interactions},
     store::shared,
@@ -39,7 +38,7 @@ enum Asked {
     Call {
         method: String,
         agent: AgentKey,
-        epoch: Option<Epoch>,
+        fence: Option<Fence>,
         host: String,
         args: Value,
     },
@@ -55,7 +54,7 @@ pub(crate) async fn call(relay: Arc<Relay>, method: &str, call: Call) -> Result<
     let asked = Asked::Call {
         method: method.to_owned(),
         agent: call.agent.key,
-        epoch: call.epoch,
+        fence: call.fence.clone(),
         host: call.host(),
         args: cleaned(&call),
     };
@@ -174,7 +173,7 @@ async fn carry_out(app: &Arc<App>, relay: Arc<Relay>, words: &str) -> Result<Val
         Asked::Call {
             method,
             agent,
-            epoch,
+            fence,
             host,
             args,
         } => {
@@ -183,7 +182,7 @@ async fn carry_out(app: &Arc<App>, relay: Arc<Relay>, words: &str) -> Result<Val
             let call = Call {
                 app: Arc::clone(app),
                 agent: agent.await?,
-                epoch,
+                fence,
                 args: Args::of(&args.to_string()),
                 headers: HeaderMap::from_iter(host),
                 as_owner: false,

@@ -19,6 +19,7 @@ pub(super) const STEPS: &[&str] = &[
     include_str!("schema/0008_review.sql"),
     include_str!("schema/0009_machines.sql"),
     include_str!("schema/0010_upkeep.sql"),
+    include_str!("schema/0011_processes.sql"),
 ];
 
 /// The steps that PostgreSQL has in its own words, by version; the others are

@@ -30,9 +30,9 @@ async fn change(
     let Some(ts) = call.args.ts("thread_ts", Refusal::InvalidThreadTs)? else {
         return refuse(Refusal::InvalidThreadTs);
     };
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     let write = call.app.store.write(move |tx| {
-        agent.check_epoch(tx.db(), epoch)?;
+        agent.check_fence(tx.db(), fence.as_ref())?;
         agent.may_use(tx.db(), &channel)?;
         let root = message::root_of(tx.db(), &channel, &ts)?;
         let thread = ThreadId::new(channel, root);

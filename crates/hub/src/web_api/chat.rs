@@ -27,8 +27,9 @@ use crate::{
 
 pub(super) async fn post_message(call: Call) -> Result<Value, Trouble> {
     let post = post_or_card_of(&call).await?;
-    let (agent, epoch, rules) = (call.agent.clone(), call.epoch, call.app.rules.clone());
-    let work = move |tx: &mut Tx<'_>| outbox::post(tx, &agent, epoch, &post, &rules);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
+    let rules = call.app.rules.clone();
+    let work = move |tx: &mut Tx<'_>| outbox::post(tx, &agent, fence.as_ref(), &post, &rules);
     match call.as_owner {
         true => call.app.as_owner().write(work).await,
         false => call.app.store.write(work).await,
@@ -166,11 +167,11 @@ pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
 
 pub(super) async fn update(call: Call) -> Result<Value, Trouble> {
     let change = change_of(&call)?;
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     call.app
         .store
         .write(move |tx| {
-            agent.check_epoch(tx.db(), epoch)?;
+            agent.check_fence(tx.db(), fence.as_ref())?;
             apply(tx, &agent, change)
         })
         .await
@@ -287,11 +288,11 @@ pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {
     let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
         return refuse(Refusal::MessageNotFound);
     };
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     call.app
         .store
         .write(move |tx| {
-            agent.check_epoch(tx.db(), epoch)?;
+            agent.check_fence(tx.db(), fence.as_ref())?;
             let old = own_message(tx.db(), &agent, &channel, &ts, Refusal::CantDeleteMessage)?;
             message::delete(tx, &channel, &old)?;
             Ok(json!({"channel": channel, "ts": ts}))

@@ -30,13 +30,13 @@ pub(super) async fn get_upload_url(call: Call) -> Result<Value, Trouble> {
         name,
         length,
     };
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     let allowed = call.app.rules.limits.clone();
     let (id, key) = call
         .app
         .store
         .write(move |tx| {
-            agent.check_epoch(tx.db(), epoch)?;
+            agent.check_fence(tx.db(), fence.as_ref())?;
             limits::may_keep(tx.db(), &allowed, &agent.repo, file.length)?;
             files::announce(tx.db(), &file)
         })
@@ -54,11 +54,12 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
     let (username, icon_emoji) = (call.args.text("username"), call.args.text("icon_emoji"));
     let metadata = chat::own_metadata(&call)?;
     let base = call.base();
-    let (agent, epoch, rules) = (call.agent.clone(), call.epoch, call.app.rules.clone());
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
+    let rules = call.app.rules.clone();
     call.app
         .store
         .write(move |tx| {
-            agent.check_epoch(tx.db(), epoch)?;
+            agent.check_fence(tx.db(), fence.as_ref())?;
             let mut shown = Vec::new();
             for (id, title) in &wanted {
                 let file =
@@ -82,7 +83,7 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
                     metadata,
                     base: base.clone(),
                 };
-                let posted = outbox::post(tx, &agent, epoch, &post, &rules)?;
+                let posted = outbox::post(tx, &agent, fence.as_ref(), &post, &rules)?;
                 answer["codebutler"] = json!({"ts": posted["ts"]});
             }
             Ok(answer)
@@ -155,9 +156,9 @@ pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
 /// Deletes a file that the app itself brought.
 pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {
     let id = call.args.need("file", Refusal::FileNotFound)?;
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     let write = call.app.store.write(move |tx| {
-        agent.check_epoch(tx.db(), epoch)?;
+        agent.check_fence(tx.db(), fence.as_ref())?;
         let file = files::get(tx.db(), &id)?;
         let shared = match &file.channel {
             Some(channel) => agent.may_use(tx.db(), channel).is_ok(),

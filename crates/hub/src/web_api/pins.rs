@@ -25,12 +25,12 @@ pub(super) async fn remove(call: Call) -> Result<Value, Trouble> {
 }
 
 async fn pin(call: Call, on: bool) -> Result<Value, Trouble> {
-    let (agent, epoch, channel) = (call.agent.clone(), call.epoch, call.args.channel()?);
+    let (agent, fence, channel) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
     let Some(ts) = call.args.ts("timestamp", Refusal::BadTimestamp)? else {
         return refuse(Refusal::NoItemSpecified);
     };
     let write = call.app.store.write(move |tx| {
-        agent.check_epoch(tx.db(), epoch)?;
+        agent.check_fence(tx.db(), fence.as_ref())?;
         agent.may_use(tx.db(), &channel)?;
         channels::writable(tx.db(), &channel)?;
         let Some(found) = message::find(tx.db(), &channel, &ts)? else {

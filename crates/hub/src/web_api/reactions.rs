@@ -23,7 +23,7 @@ pub(super) async fn remove(call: Call) -> Result<Value, Trouble> {
 }
 
 async fn change(call: Call, add: bool) -> Result<Value, Trouble> {
-    let (agent, epoch, channel) = (call.agent.clone(), call.epoch, call.args.channel()?);
+    let (agent, fence, channel) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
     let name = call.args.need("name", Refusal::InvalidName)?;
     react::check_name(&name)?;
     let Some(ts) = call.args.ts("timestamp", Refusal::BadTimestamp)? else {
@@ -32,7 +32,7 @@ async fn change(call: Call, add: bool) -> Result<Value, Trouble> {
     call.app
         .store
         .write(move |tx| {
-            agent.check_epoch(tx.db(), epoch)?;
+            agent.check_fence(tx.db(), fence.as_ref())?;
             agent.may_use(tx.db(), &channel)?;
             let reactor = Reactor::Role(agent.role);
             react::react(tx, &reactor, &channel, &ts, &name, add)

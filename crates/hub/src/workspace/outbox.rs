@@ -2,7 +2,7 @@
 //! the answer to the key are one transaction, so there is no state between
 //! "not posted" and "posted and answered".
 
-use butler_protocol::{ChannelId, Epoch, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
+use butler_protocol::{ChannelId, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
 use serde_json::{Value, json};
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::{Refusal, Trouble, refuse},
-    identity::{Agent, names::BOT_USER},
+    identity::{Agent, Fence, names::BOT_USER},
     store::{
         sql::{OptionalExtension, params},
         tx::Tx,
@@ -60,11 +60,11 @@ pub(crate) fn tag_of(agent: &Agent, post: &AgentPost) -> Result<Option<PostTag>,
 pub(crate) fn post(
     tx: &mut Tx<'_>,
     agent: &Agent,
-    epoch: Option<Epoch>,
+    fence: Option<&Fence>,
     post: &AgentPost,
     rules: &Rules,
 ) -> Result<Value, Trouble> {
-    agent.check_epoch(tx.db(), epoch)?;
+    agent.check_fence(tx.db(), fence)?;
     agent.may_use(tx.db(), &post.channel)?;
     channels::writable(tx.db(), &post.channel)?;
     let tag = tag_of(agent, post)?;

@@ -112,6 +112,7 @@ async fn records_are_kept_once_in_order_and_without_secrets() {
     let batch = |entries| RecordBatch {
         thread: world.thread(&root),
         entries,
+        end: None,
     };
     let control = world.control(Role::Coder);
     control
@@ -156,6 +157,7 @@ async fn roles_read_each_others_logs_and_every_plan_has_a_summary() {
     let batch = RecordBatch {
         thread: thread.clone(),
         entries: vec![entry(1, started.clone()), entry(2, note)],
+        end: None,
     };
     world.control(Role::Pm).records(&batch).await.unwrap();
     let coder = world.control(Role::Coder);

@@ -73,6 +73,7 @@ async fn nothing_of_a_person_is_left_in_the_store_and_the_audit_still_holds() {
     let batch = RecordBatch {
         thread: thread.clone(),
         entries: vec![entry],
+        end: None,
     };
     world.control(Role::Pm).records(&batch).await.unwrap();
     world.say("and ben's wish", None).await;

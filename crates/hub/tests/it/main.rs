@@ -12,6 +12,7 @@ mod epochs;
 mod erasing;
 mod fan_out;
 mod fencing;
+mod groups;
 mod hearing;
 mod history;
 mod kill_storm;

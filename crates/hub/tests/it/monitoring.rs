@@ -187,6 +187,7 @@ fn settled(world: &World, root: &butler_protocol::MessageTs) -> RecordBatch {
     RecordBatch {
         thread: world.thread(root),
         entries: entries.collect(),
+        end: None,
     }
 }
 

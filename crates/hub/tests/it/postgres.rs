@@ -24,6 +24,7 @@ const AGAIN: &[&str] = &[
     "edits::",
     "epochs::",
     "fan_out::",
+    "groups::",
     "limits::",
     "machines::",
     "needs::",

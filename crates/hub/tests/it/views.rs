@@ -66,6 +66,7 @@ pub(crate) async fn record(world: &World, root: &MessageTs, role: Role, records:
     let batch = RecordBatch {
         thread: world.thread(root),
         entries,
+        end: None,
     };
     world.control(role).records(&batch).await.unwrap();
 }

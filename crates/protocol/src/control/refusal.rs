@@ -42,7 +42,7 @@ refusals! {
     NoSuchSubteam, AlreadyDecided, AlreadySettled, CardHasText, CardWouldBeRedacted, ForeignHost,
     ForeignOrigin, HashMismatch, InvalidAmount, InvalidCard, InvalidChoice, InvalidCommand,
     NoTestHooks, NotAPerson, NotAllowed, NotAnApprover, NotTheCard, RequestTaken, StaleEpoch,
-    SubjectMismatch, ThreadStopped, UnknownAction, UnknownBody, UnknownRequest, UnknownReservation,
+    SubjectMismatch, ThreadStopped, ThreadTaken, UnknownAction, UnknownBody, UnknownRequest, UnknownReservation,
     UseSlack, ItemAlreadyStarted, NoSuchRun, RunBudget, RunNotRunning, InvalidPerson, NoRight,
     OwnerStays, NotInChange, UnknownModel, CodeExpired, CodeUsed,
     UnknownCode, TooManyMessages, TooManyOwnThreads, TooManyThreads, OperatorsBudget,

@@ -4,18 +4,21 @@
 //! Nothing of it is on the branch, so that files of a moment never get into the change;
 //! ignored files are not kept.
 
-use butler_protocol::{BranchName, CommitSha, Role, fault};
+use butler_protocol::{BranchName, CommitSha, Role, ThreadId, fault};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Git, Repo, Result, Worktree,
     commits::{commit::Commit, tree},
     lock::FileLock,
+    refs::push::{Pushed, RefChange},
     repo::resolve,
     worktree::name,
 };
 
 const WORK: &str = "refs/codebutler/work";
+/// What the remote has of it, as far as this clone knows.
+const SHARED: &str = "refs/codebutler/shared-work";
 
 impl Worktree {
     /// Keeps the working files as they are now. Where the commit holds all of them,
@@ -51,7 +54,69 @@ impl Worktree {
     }
 }
 
+impl Worktree {
+    /// Brings what is kept to the remote, for a clone elsewhere that goes on with it. One
+    /// that has gone on already is not overwritten.
+    ///
+    /// # Errors
+    /// When the remote cannot be reached.
+    pub async fn share_work(&self, cancel: &CancellationToken) -> Result<()> {
+        let repo = self.repo();
+        if repo.remote().is_none() {
+            return Ok(());
+        }
+        let (name, known) = (
+            format!("{WORK}/{}", self.short()),
+            format!("{SHARED}/{}", self.short()),
+        );
+        let (kept, shared) = (repo.resolve(&name).await?, repo.resolve(&known).await?);
+        if kept == shared {
+            return Ok(());
+        }
+        let change = RefChange {
+            name: &name,
+            to: kept.as_ref().map(CommitSha::as_str),
+            lease: Some(shared.as_ref().map_or("", CommitSha::as_str)),
+        };
+        fault("repo.before-share");
+        let pushed = repo.push_refs(&[change], cancel).await?;
+        fault("repo.after-share");
+        if pushed == Pushed::Behind {
+            tracing::warn!(work = %name, "another clone went on with it; what is here stays here");
+            return Ok(());
+        }
+        let note = match &kept {
+            Some(kept) => repo.git().call(["update-ref", &known, kept.as_str()]),
+            None => repo.git().call(["update-ref", "-d", &known]),
+        };
+        note.run(cancel).await?;
+        Ok(())
+    }
+}
+
 impl Repo {
+    /// Makes room for a thread that another clone has worked on: its branch and what was
+    /// kept beside it are those of the remote. What is only here is saved.
+    ///
+    /// # Errors
+    /// When somebody works in it here, or the remote cannot be reached.
+    pub async fn bring_work(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<()> {
+        self.remove(thread, cancel).await?;
+        if self.remote().is_none() {
+            return Ok(());
+        }
+        let short = thread.short();
+        // As a pattern, because there may be none.
+        let spec = format!("+{WORK}/{short}*:{SHARED}/{short}*");
+        self.fetch_refs(&[spec], cancel).await?;
+        if let Some(theirs) = self.resolve(&format!("{SHARED}/{short}")).await? {
+            let name = format!("{WORK}/{short}");
+            let take = self.git().call(["update-ref", &name, theirs.as_str()]);
+            take.run(cancel).await?;
+        }
+        Ok(())
+    }
+
     /// Nothing is kept of a thread any more.
     pub(crate) async fn forget_work(&self, short: &str, cancel: &CancellationToken) -> Result<()> {
         let name = format!("{WORK}/{short}");

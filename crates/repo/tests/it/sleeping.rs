@@ -314,3 +314,47 @@ async fn work_that_was_kept_survives_its_folder() {
     assert_eq!(kept(), "");
     assert_eq!(shown(&saved().await.unwrap(), "last.txt"), "last");
 }
+
+/// A clone elsewhere goes on with what was shared, and the one that had it cannot take that
+/// back.
+#[tokio::test]
+async fn what_one_clone_shared_another_one_goes_on_with() {
+    let scratch = ScratchRepo::new();
+    let (one, clone) = (open(&scratch).await, scratch.clone_as("other"));
+    let other = Repo::open(clone.root()).await.unwrap();
+    let here = one.create(&thread(1), "x", &go()).await.unwrap();
+    let share = async |worktree: &Worktree| {
+        worktree.keep_work(Role::Coder, &go()).await.unwrap();
+        worktree.share_work(&go()).await.unwrap();
+    };
+    let name = format!("refs/codebutler/work/{}", thread(1).short());
+    let on_remote = |file: &str| scratch.remote_file(&name, file);
+    // The other clone has been here before, and has files of that time.
+    let old = other.find(&thread(1)).await.unwrap().unwrap();
+    write(&old, "README.md", "of an earlier time\n");
+    write(&here, "README.md", "first\n");
+    share(&here).await;
+    write(&here, "README.md", "second\n");
+    write(&here, "new.txt", "new\n");
+    share(&here).await;
+    assert_eq!(on_remote("README.md").as_deref(), Some("second\n"));
+    other.bring_work(&thread(1), &go()).await.unwrap();
+    let there = other.find(&thread(1)).await.unwrap().unwrap();
+    assert_eq!(read(&there, "README.md"), "second\n");
+    assert_eq!(read(&there, "new.txt"), "new\n");
+    let saved = other.saved(&thread(1).short(), &go()).await.unwrap();
+    let shown = format!("{}:README.md", saved.last().unwrap().commit);
+    assert_eq!(git(clone.root(), &["show", &shown]), "of an earlier time");
+    // It goes on; the first one wakes up and shares what it had.
+    write(&there, "new.txt", "by the other\n");
+    share(&there).await;
+    write(&here, "new.txt", "too late\n");
+    share(&here).await;
+    assert_eq!(on_remote("new.txt").as_deref(), Some("by the other\n"));
+    // Once it is committed, nothing is left beside the branch.
+    commit(&there, "all of it").await;
+    there.push(&go()).await.unwrap();
+    share(&there).await;
+    let left = scratch.remote_git(&["for-each-ref", "refs/codebutler/work"]);
+    assert_eq!(left, "");
+}

@@ -18,9 +18,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::{
-    Ended, Hearing,
+    Ended, Hearing, Standing,
     dial::Trust,
-    link::{self, Line, LinkNumber, Report, What},
+    link::{self, Hello, Line, LinkNumber, Report, What},
 };
 use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError, Web, Workspace, http::jittered};
 
@@ -35,6 +35,7 @@ const BACKLOG: usize = 256;
 
 pub(super) struct Ends {
     pub(super) workspace: Workspace,
+    pub(super) process: Option<String>,
     pub(super) trust: Trust,
     pub(super) app_token: Secret,
     pub(super) given_out: mpsc::Sender<Envelope>,
@@ -42,6 +43,7 @@ pub(super) struct Ends {
     pub(super) epoch: SharedEpoch,
     pub(super) gaps: watch::Sender<u64>,
     pub(super) hearing: watch::Sender<Hearing>,
+    pub(super) standing: watch::Sender<Standing>,
     pub(super) ended: Arc<OnceLock<Ended>>,
     pub(super) cancel: CancellationToken,
 }
@@ -255,7 +257,12 @@ impl Keeper {
                 // Slack ignores it.
                 let us = super::this_build();
                 let (speaks, oldest, version) = (us.exchange, us.oldest, us.version);
-                let url = format!("{url}&codebutler={speaks}&oldest={oldest}&version={version}");
+                let mut url =
+                    format!("{url}&codebutler={speaks}&oldest={oldest}&version={version}");
+                if let Some(process) = &self.ends.process {
+                    let name = url::form_urlencoded::byte_serialize(process.as_bytes());
+                    url.extend(["&process="].into_iter().chain(name));
+                }
                 self.last_number += 1;
                 let link = self.last_number;
                 let line = link::start(
@@ -289,7 +296,7 @@ impl Keeper {
 
     async fn hear(&mut self, Report { link, what }: Report) -> Step {
         match what {
-            What::Hello(epoch, open) => self.greeted(link, epoch, open),
+            What::Hello(hello) => self.greeted(link, hello),
             What::Envelope(envelope) => self.received(link, *envelope).await,
             What::Disconnect(reason) => return self.warned(link, &reason),
             What::TooOld(words) => return Step::End(Ended::TooOld(words)),
@@ -298,15 +305,11 @@ impl Keeper {
         Step::GoOn
     }
 
-    fn greeted(
-        &mut self,
-        link: LinkNumber,
-        epoch: Option<butler_protocol::Epoch>,
-        open: Option<u32>,
-    ) {
-        if let Some(epoch) = epoch {
+    fn greeted(&mut self, link: LinkNumber, hello: Hello) {
+        if let Some(epoch) = hello.epoch {
             self.ends.epoch.raise(epoch);
         }
+        self.ends.standing.send_replace(hello.standing);
         if self.dialing.is_some_and(|(dialed, _)| dialed == link) {
             self.dialing = None;
         }
@@ -318,7 +321,7 @@ impl Keeper {
         self.pause = FIRST_PAUSE;
         self.tries = 0;
         let ours = u32::try_from(self.greeted.len()).unwrap_or(u32::MAX);
-        let others = open.unwrap_or(ours).saturating_sub(ours);
+        let others = hello.connections.unwrap_or(ours).saturating_sub(ours);
         if others > 0 {
             warn!(others, "other connections of this app are open");
         }

@@ -17,7 +17,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 use tungstenite::protocol::Message as Frame;
 
-use super::dial::{self, Trust};
+use super::{
+    Standing,
+    dial::{self, Trust},
+};
 use crate::{Envelope, EnvelopeId};
 
 const PING_EVERY: Duration = Duration::from_secs(12);
@@ -35,14 +38,23 @@ pub(super) struct Report {
 
 #[derive(Debug)]
 pub(super) enum What {
-    /// The epoch that our hub gives, and how many connections of the app are open.
-    Hello(Option<Epoch>, Option<u32>),
+    Hello(Hello),
     Envelope(Box<Envelope>),
     Disconnect(String),
     /// We and the hub cannot work together; which of the two to update.
     TooOld(String),
     /// It is over, and why, where that is known.
     Closed(Option<String>),
+}
+
+/// What a workspace says when a connection is open.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hello {
+    /// The epoch that our hub gives.
+    pub(super) epoch: Option<Epoch>,
+    /// How many connections of the app are open.
+    pub(super) connections: Option<u32>,
+    pub(super) standing: Standing,
 }
 
 /// The keeper's end of a link.
@@ -141,12 +153,17 @@ fn understand(text: &str) -> Option<What> {
             if let Some(words) = too_old(&frame) {
                 return Some(What::TooOld(words));
             }
-            let epoch = frame.get("codebutler").and_then(|ours| ours.get("epoch"));
-            let open = frame.get("num_connections").and_then(Value::as_u64);
-            Some(What::Hello(
-                epoch.and_then(|epoch| Epoch::deserialize(epoch).ok()),
-                open.and_then(|open| u32::try_from(open).ok()),
-            ))
+            let ours = &frame["codebutler"];
+            let open = frame["num_connections"].as_u64();
+            let alone = Standing::default();
+            Some(What::Hello(Hello {
+                epoch: Epoch::deserialize(&ours["epoch"]).ok(),
+                connections: open.and_then(|open| u32::try_from(open).ok()),
+                standing: Standing {
+                    first: ours["first"].as_bool().unwrap_or(alone.first),
+                    shared: ours["shared"].as_bool().unwrap_or(alone.shared),
+                },
+            }))
         }
         "disconnect" => {
             // The hub has compared already.
@@ -186,7 +203,11 @@ mod tests {
             understand(&frame.to_string())
         };
         let release = hello(json!({"epoch": 3, "version": "0.1.0"}));
-        assert!(matches!(release, Some(What::Hello(Some(Epoch(3)), _))));
+        let Some(What::Hello(release)) = release else {
+            panic!("{release:?}")
+        };
+        assert_eq!(release.epoch, Some(Epoch(3)));
+        assert_eq!(release.standing, Standing::default());
         let next = hello(json!({"epoch": 3, "version": "9.0.0", "protocol": 9, "oldest": 2}));
         assert!(matches!(next, Some(What::Hello(..))));
         let later = hello(json!({"epoch": 3, "version": "9.9.0", "protocol": 9, "oldest": 8}));
@@ -197,7 +218,7 @@ mod tests {
         let slack = json!({"type": "hello", "num_connections": 1});
         assert!(matches!(
             understand(&slack.to_string()),
-            Some(What::Hello(None, _))
+            Some(What::Hello(Hello { epoch: None, .. }))
         ));
     }
 }

@@ -8,6 +8,7 @@ use butler_policy::{Judgement, Permit};
 use butler_protocol::{Record, Then, Tier, ToolCall, ToolOutcome, fault};
 use butler_tools::{Executor, ToolContext, batches, interrupted};
 use butler_turn::Interrupted;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tracing::{Instrument, info, info_span};
 
@@ -86,12 +87,17 @@ impl<E: Edge> Driver<E> {
             begun.push(self.begin(waiter, &mut records).await?);
         }
         self.write(records).await?;
+        self.edge.mirrored().await?;
         for call in begun {
             self.running += 1;
             match call {
                 Begun::Run(permitted) => {
                     let (tool, turn) = (permitted.call.name.clone(), self.machine.turn());
-                    self.start(run(*permitted).instrument(info_span!("tool", tool, turn)));
+                    let reads = permitted.permit.tier() == Tier::Read;
+                    let tools = self.tool_session.as_ref();
+                    let keep = tools.and_then(|tools| self.edge.keep_files(tools, reads));
+                    let running = run(*permitted, keep);
+                    self.start(running.instrument(info_span!("tool", tool, turn)));
                 }
                 Begun::Not(refused) => {
                     let (call, outcome) = *refused;
@@ -182,7 +188,7 @@ impl<E: Edge> Driver<E> {
 }
 
 /// Runs, or recovers, one call.
-async fn run<B>(permitted: Permitted) -> Done<B> {
+async fn run<B>(permitted: Permitted, keep: Option<BoxFuture<'static, ()>>) -> Done<B> {
     let Permitted {
         executor,
         context,
@@ -199,6 +205,9 @@ async fn run<B>(permitted: Permitted) -> Done<B> {
             executor.recover(&call, permit, trace, &context).await
         }
     };
+    if let Some(keep) = keep {
+        keep.await;
+    }
     fault("agent.after-tool");
     let duration_ms = millis(begin);
     info!(duration_ms, ok = outcome.ok, "the tool ended");

@@ -77,6 +77,20 @@ pub(crate) trait Edge: Sized + Send {
     /// These lines are durable.
     fn wrote(driver: &mut Driver<Self>, entries: Vec<Entry>) -> impl Future<Output = ()> + Send;
 
+    /// Until what is in the log is also where another process would look for it.
+    fn mirrored(&self) -> impl Future<Output = Result<(), AgentError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// What has to happen to the files after a call, before its result counts.
+    fn keep_files(
+        &self,
+        _tools: &ToolSession,
+        _only_reads: bool,
+    ) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
     /// Records that something long has left, to be written before its result is fed.
     fn left_to_write(&self) -> Vec<Record> {
         Vec::new()

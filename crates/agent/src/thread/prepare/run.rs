@@ -87,7 +87,7 @@ impl Job {
             .one_of("prepare-heavy", HEAVY, &self.cancel)
             .await?;
         marker.at_ms = agent.now_ms();
-        marker.tried = Some((agent.role(), agent.epoch.0));
+        marker.tried = Some((agent.role(), agent.group.epoch.0));
         match folder.begin().await? {
             Outcome::Ready => {}
             Outcome::Failed { command, end } => {
@@ -170,9 +170,9 @@ impl Job {
     /// key.
     fn worth_another_try(&self, marker: &Marker, logs: &[RoleLog]) -> bool {
         let spoke = logs.iter().filter_map(|one| one.fold.seen.person_spoke_ms);
-        let restarted = marker
-            .tried
-            .is_none_or(|(role, epoch)| role == self.agent.role() && epoch != self.agent.epoch.0);
+        let restarted = marker.tried.is_none_or(|(role, epoch)| {
+            role == self.agent.role() && epoch != self.agent.group.epoch.0
+        });
         spoke.max().is_some_and(|at| at > marker.at_ms)
             || restarted
             || self.agent.now_ms() - marker.at_ms > PAUSE_MS

@@ -9,7 +9,7 @@ use butler_protocol::{
     Waiting,
 };
 use butler_turn::{Effect, Mark, Reserve, ThreadFold};
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -51,6 +51,7 @@ impl Edge for HubEdge {
             }
             Effect::CarryOut(order) if order.runs_a_call() => worker.run_approved(order),
             Effect::CarryOut(order) => {
+                worker.edge.mirrored().await?;
                 let (busy, work) = (worker.busy(), worker.work.clone());
                 worker.start(async move {
                     let done = effects::carry_out(context, order, work).await;
@@ -150,8 +151,29 @@ impl Edge for HubEdge {
         for entry in &entries {
             worker.tell_fallback(&entry.record);
         }
+        if let Some(last) = entries.last() {
+            let end = &mut worker.edge.end;
+            (end.seq, end.epoch, end.at_ms) = (last.seq, last.epoch, last.at_ms);
+        }
         let records = HubUpdate::Records(entries);
         worker.edge.hub_updates.add(records).await;
+    }
+
+    async fn mirrored(&self) -> Result<(), AgentError> {
+        if let Some(updates) = &self.context.poster.updates {
+            updates.told().await?;
+        }
+        Ok(())
+    }
+
+    /// In a group the files are on the remote before a result speaks of them; the first
+    /// time also what was done before there was one.
+    fn keep_files(&self, tools: &ToolSession, only_reads: bool) -> Option<BoxFuture<'static, ()>> {
+        let context = self.context.clone();
+        let shares = tools.builds() && context.agent.group.is_shared();
+        let changed = !only_reads || !context.sharing.has_begun();
+        let cancel = self.process.clone();
+        (shares && changed).then(|| work_so_far::share(context, cancel).boxed())
     }
 
     fn left_to_write(&self) -> Vec<Record> {

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use butler_protocol::{EventId, HandOver, MessageTs, Record, Sha256Hex, Speaker, fault};
+use butler_protocol::{EventId, HandOver, MessageTs, Record, Refusal, Sha256Hex, Speaker, fault};
+use butler_slack::SlackError;
 use butler_turn::{Event, Heard};
 
 use super::{Worker, attached, joining, memory, models};
@@ -17,7 +18,10 @@ use crate::{
         triage,
     },
     tell::{joining::Cards, offers, render},
-    thread::{driver::Done, tool_session},
+    thread::{
+        driver::{Done, Edge},
+        tool_session,
+    },
     upkeep::rules_in_force::{BETWEEN_ROLES, FOR_A_PERSON},
 };
 
@@ -123,6 +127,10 @@ impl Worker {
                 self.act(*asked, ack).await?;
                 None
             }
+            Mail::Given { ack } => {
+                self.is_up_to_date().await?;
+                ack
+            }
             Mail::FromForge(from) => {
                 self.hear_forge(*from).await?;
                 None
@@ -149,6 +157,24 @@ impl Worker {
         fault("agent.after-receive");
         acknowledge(ack).await;
         Ok(())
+    }
+
+    /// Whether the log here is the one that the hub has: a process that lost a thread and
+    /// has it again takes it up anew.
+    async fn is_up_to_date(&mut self) -> Result<(), AgentError> {
+        self.write_ahead().await?;
+        self.edge.mirrored().await?;
+        let (context, end) = (&self.edge.context, self.edge.end);
+        let control = &context.poster.control;
+        let held = control.records_held(&context.thread, end).await?;
+        let same = held.keep == Some(end.seq) && held.entries.is_empty();
+        match same || held.last.is_none() {
+            true => Ok(()),
+            false => Err(AgentError::Hub(SlackError::Api {
+                method: "records".to_owned(),
+                code: Refusal::ThreadTaken.code().to_owned(),
+            })),
+        }
     }
 
     fn is_new(&self, ts: &MessageTs) -> bool {

@@ -12,14 +12,15 @@ use tokio::{
 };
 use tracing::{debug, info};
 
-use super::{answers, queue::Queue, rich_text, sharing::Part};
+use super::{answers, holding::Holding, queue::Queue, rich_text, sharing::Part};
 use crate::{
     error::{Refusal, Trouble},
     hub::app::App,
-    identity::{Agent, names::APP},
+    identity::{Agent, Fence, names::APP},
     log::{
         self,
         notice::{LoggedEvent, Notice, Shake},
+        processes::{self, Standing},
     },
     presence,
     workspace::gate,
@@ -43,6 +44,8 @@ const TOO_OLD: &str = "too_old";
 pub(super) struct Client {
     /// It understands our words beside Slack's.
     pub(super) knows_us: bool,
+    /// Which of several processes of its role it is.
+    pub(super) process: Option<String>,
     /// It asked for frequent refreshes.
     pub(super) refreshes: bool,
 }
@@ -63,6 +66,7 @@ struct Subscriber {
     close_at: Option<Instant>,
     /// What an app of others shares between its connections.
     part: Option<Part>,
+    holding: Holding,
 }
 
 /// Why a connection ends.
@@ -83,26 +87,40 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socke
         let _ = socket.send(Frame::Text(goodbye.into())).await;
         return;
     }
+    let (process, hub) = (client.process.clone(), app.store.hub());
     let raised = app
         .store
         .write(move |tx| {
             // Connections of one app of others stand beside each other.
             if foreign && log::is_foreign(tx.db(), caller.key)? {
-                return caller.current_epoch(tx.db());
+                return Ok((caller.current_epoch(tx.db())?, Standing::default()));
             }
             let epoch = caller.raise_epoch(tx.db(), tx.db().now_ms())?;
             log::spoken_for(tx.db(), caller.key, foreign)?;
+            let standing = match &process {
+                Some(process) => processes::enter(tx, caller.key, process, &hub, epoch)?,
+                None => {
+                    processes::forget(tx.db(), caller.key)?;
+                    let first = true;
+                    let shared = false;
+                    Standing { first, shared }
+                }
+            };
             tx.say(Notice::Epoch {
                 agent: caller.key,
                 epoch,
+                process,
             });
-            Ok(epoch)
+            Ok((epoch, standing))
         })
         .await;
-    let Ok(epoch) = raised else { return };
+    let Ok((epoch, standing)) = raised else {
+        return;
+    };
     let role = agent.role;
     info!(%role, %epoch, "subscriber connected");
     let _here = presence::enter(&app, agent.key);
+    let holding = Holding::new(&app, (agent.key, epoch), client.process.clone(), standing);
     let mut subscriber = Subscriber {
         app,
         agent,
@@ -119,8 +137,10 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socke
         acks: FuturesUnordered::new(),
         close_at: None,
         part: part.flatten(),
+        holding,
     };
     let end = subscriber.run(notices).await;
+    subscriber.holding.end().await;
     let queued = subscriber.queue.len();
     debug!(%role, %epoch, queued, "subscriber gone");
     match end {
@@ -168,7 +188,10 @@ impl Subscriber {
             let step = tokio::select! {
                 () = cancel.cancelled() => return End::Stopped,
                 frame = self.socket.recv() => match frame {
-                    Some(Ok(frame)) => self.heard(&frame),
+                    Some(Ok(frame)) => {
+                        self.holding.heard();
+                        self.heard(&frame)
+                    }
                     Some(Err(_)) | None => return End::Gone,
                 },
                 notice = notices.recv() => match self.noticed(notice).await {
@@ -181,16 +204,26 @@ impl Subscriber {
                         if let Some(part) = &self.part {
                             part.done(seq);
                         }
-                        if self.more && self.queue.len() < PAGE / 2 && self.reload().await.is_err() {
+                        let refill = self.more && self.queue.len() < PAGE / 2;
+                        if refill && self.reload().await.is_err() {
                             return End::Gone;
                         }
                         Ok(())
                     }
-                    Err(Trouble::Refused(Refusal::StaleEpoch)) => return End::Stale,
+                    Err(Trouble::Refused(Refusal::StaleEpoch)) => {
+                        return match self.holding.is_lost().await {
+                            // It connects again, as a process without threads.
+                            Ok(true) => End::Gone,
+                            _ => End::Stale,
+                        };
+                    }
                     Err(_) => return End::Gone,
                 },
                 _ = pings.tick() => self.socket.send(Frame::Ping("codebutler".into())).await,
-                _ = checks.tick() => self.send_overdue().await,
+                _ = checks.tick() => match self.holding.is_silent() {
+                    true => return End::Gone,
+                    false => self.send_overdue().await,
+                },
                 () = sleep_until(old_at), if close_at.is_none() => {
                     self.announce("refresh_requested").await
                 }
@@ -206,13 +239,14 @@ impl Subscriber {
 
     async fn greet(&mut self) -> Result<(), axum::Error> {
         let connections = self.part.as_ref().map_or(1, |part| part.connections);
-        let hub = self.app.speaks();
+        let (hub, standing) = (self.app.speaks(), self.holding.standing);
         let hello = json!({
             "type": "hello", "num_connections": connections, "connection_info": {"app_id": APP},
             "debug_info": {"host": "codebutler", "build_number": 1,
                 "approximate_connection_time": LIFE.as_secs()},
             "codebutler": {"epoch": self.epoch, "role": self.agent.role, "version": hub.version,
-                "protocol": hub.exchange, "oldest": hub.oldest},
+                "protocol": hub.exchange, "oldest": hub.oldest, "first": standing.first,
+                "shared": standing.shared},
         });
         self.say(&hello).await
     }
@@ -230,11 +264,15 @@ impl Subscriber {
             Some(_) => 0,
             None => self.queue.highest(),
         };
-        let agent = self.agent.key;
+        self.reload_after(after).await
+    }
+
+    async fn reload_after(&mut self, after: u64) -> Result<(), Trouble> {
+        let (agent, process) = (self.agent.key, self.holding.process.clone());
         let waiting = self
             .app
             .store
-            .read(move |db| log::undelivered(db, agent, after, PAGE))
+            .read(move |db| log::undelivered(db, agent, process.as_deref(), after, PAGE))
             .await?;
         self.more = waiting.len() == PAGE;
         for (seq, thread) in waiting {
@@ -265,6 +303,7 @@ impl Subscriber {
     /// Forgets a delivery, and does what the app answered with its acknowledgement.
     fn settle(&mut self, seq: u64, answer: Option<Value>) {
         let (app, agent, epoch) = (Arc::clone(&self.app), self.agent.clone(), self.epoch);
+        let process = self.holding.process.clone();
         self.acks.push(Box::pin(async move {
             let answer = answer.map(|mut answer| {
                 gate::clean_value(&app.redactor, &mut answer);
@@ -272,8 +311,12 @@ impl Subscriber {
             });
             app.store
                 .write(move |tx| {
-                    agent.check_epoch(tx.db(), Some(epoch))?;
-                    let first = log::acknowledge(tx.db(), agent.key, seq)?;
+                    let fence = Fence {
+                        epoch,
+                        thread: None,
+                    };
+                    agent.check_fence(tx.db(), Some(&fence))?;
+                    let first = log::acknowledge(tx.db(), agent.key, process.as_deref(), seq)?;
                     if let Some(answer) = answer.filter(|_| first) {
                         let event = log::event(tx.db(), seq)?;
                         answers::take(tx, &agent, &event, answer)?;
@@ -294,14 +337,26 @@ impl Subscriber {
             // In its turn, behind what has not been taken up yet.
             Notice::Event(_) if self.more => {}
             Notice::Event(event) if event.targets.contains(&self.agent.key) => {
+                let thread = format!("{}/{}", event.channel, event.root);
+                if !self.holding.is_mine(&thread).await.map_err(|_| End::Gone)? {
+                    return Ok(());
+                }
                 if self.kept.len() < KEPT {
                     self.kept.insert(event.seq, Arc::clone(event));
                 }
-                let thread = format!("{}/{}", event.channel, event.root);
                 self.queue.push(event.seq, &thread);
             }
-            Notice::Epoch { agent, epoch } if *agent == self.agent.key && *epoch > self.epoch => {
+            Notice::Epoch {
+                agent,
+                epoch,
+                process,
+            } if *agent == self.agent.key
+                && self.holding.is_displaced_by(process.as_ref(), *epoch) =>
+            {
                 return Err(End::Stale);
+            }
+            Notice::Shared { agent } if *agent == self.agent.key => {
+                return self.shared().await.map_err(|_| End::Gone);
             }
             Notice::Freed { agent } if *agent == self.agent.key && self.part.is_some() => {
                 return self.reload().await.map_err(|_| End::Gone);
@@ -320,6 +375,16 @@ impl Subscriber {
         Ok(())
     }
 
+    /// Threads have other holders. What the process was told at its hello and is not true
+    /// any more it is told at the next one, which follows at once.
+    async fn shared(&mut self) -> Result<(), Trouble> {
+        if self.holding.has_changed().await? && self.close_at.is_none() {
+            // A client that is gone is noticed elsewhere.
+            let _ = self.announce("refresh_requested").await;
+        }
+        self.reload_after(0).await
+    }
+
     async fn send_ready(&mut self) -> Result<(), axum::Error> {
         while let Some(seq) = self.queue.next(std::time::Instant::now()) {
             if self.part.as_ref().is_some_and(|part| !part.takes(seq)) {
@@ -332,6 +397,10 @@ impl Subscriber {
     }
 
     async fn send_overdue(&mut self) -> Result<(), axum::Error> {
+        if self.holding.standing.shared {
+            let ping = Frame::Ping("codebutler".into());
+            self.socket.send(ping).await?;
+        }
         let overdue = self.queue.overdue(std::time::Instant::now());
         for seq in overdue.given_up {
             self.settle(seq, None);

@@ -60,7 +60,7 @@ pub(crate) async fn ask(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Troubl
                 base: app.rules.base.clone(),
             },
             agent: open.agent,
-            epoch: None,
+            fence: None,
             files: Vec::new(),
         };
         post::post(Arc::clone(relay), Arc::clone(app), order).await?;

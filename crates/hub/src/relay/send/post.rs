@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use butler_protocol::{ChannelId, Epoch, Idem, MessageTs, PostTag, ThreadId, fault};
+use butler_protocol::{ChannelId, Idem, MessageTs, PostTag, ThreadId, fault};
 use butler_slack::SlackError;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
@@ -28,7 +28,7 @@ use crate::relay::{
 use crate::{
     error::{Refusal, Trouble, refuse},
     hub::app::App,
-    identity::{Agent, tokens::random_text},
+    identity::{Agent, Fence, tokens::random_text},
     store::{
         sql::{OptionalExtension, params},
         tx::Tx,
@@ -52,7 +52,7 @@ const LOOKS: u32 = 3;
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     pub(crate) agent: Agent,
-    pub(crate) epoch: Option<Epoch>,
+    pub(crate) fence: Option<Fence>,
     pub(crate) post: AgentPost,
     /// Files that the agent has put into the hub, by id.
     pub(crate) files: Vec<String>,
@@ -128,7 +128,7 @@ enum Begun {
 /// Checks a post and notes it; one that was begun before goes on.
 fn begin(tx: &mut Tx<'_>, order: &Order, idem: &Idem) -> Result<Begun, Trouble> {
     let (agent, post) = (&order.agent, &order.post);
-    agent.check_epoch(tx.db(), order.epoch)?;
+    agent.check_fence(tx.db(), order.fence.as_ref())?;
     agent.may_use(tx.db(), &post.channel)?;
     let root = match &post.thread_ts {
         Some(ts) => Some(match message::find(tx.db(), &post.channel, ts)? {

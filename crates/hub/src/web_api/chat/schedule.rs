@@ -37,9 +37,9 @@ pub(in crate::web_api) async fn schedule(mut call: Call) -> Result<Value, Troubl
         return refuse(Refusal::InvalidTime);
     };
     let arguments = call.args.all().to_string();
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     let write = call.app.store.write(move |tx| {
-        agent.check_epoch(tx.db(), epoch)?;
+        agent.check_fence(tx.db(), fence.as_ref())?;
         agent.may_use(tx.db(), &post.channel)?;
         channels::writable(tx.db(), &post.channel)?;
         let now = tx.db().now_ms();
@@ -169,7 +169,7 @@ async fn post(app: &Arc<App>, id: String, agent: Agent, arguments: &str) {
     let call = Call {
         app: Arc::clone(app),
         agent,
-        epoch: None,
+        fence: None,
         args: Args::of(arguments),
         headers: HeaderMap::new(),
         // It was taken out as the owner, so nobody else has it.

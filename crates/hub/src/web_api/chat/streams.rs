@@ -56,9 +56,9 @@ pub(in crate::web_api) async fn start(call: Call) -> Result<Value, Trouble> {
     }
     let named = |field: &str| call.args.text(field).is_some();
     let (user, team) = (named("recipient_user_id"), named("recipient_team_id"));
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     let write = call.app.store.write(move |tx| {
-        agent.check_epoch(tx.db(), epoch)?;
+        agent.check_fence(tx.db(), fence.as_ref())?;
         agent.may_use(tx.db(), &post.channel)?;
         channels::writable(tx.db(), &post.channel)?;
         if channels::get(tx.db(), &post.channel)?.kind != Kind::Direct {
@@ -120,9 +120,9 @@ async fn go_on(call: Call, ends: bool) -> Result<Value, Trouble> {
     if metadata.as_ref().is_some_and(is_card) {
         return refuse(Refusal::InvalidMetadataFormat);
     }
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     let write = call.app.store.write(move |tx| {
-        agent.check_epoch(tx.db(), epoch)?;
+        agent.check_fence(tx.db(), fence.as_ref())?;
         let old = own_message(tx.db(), &agent, &channel, &ts, Refusal::CantUpdateMessage)?;
         let Some(mut markdown) = so_far(tx.db(), &channel, &ts)? else {
             return refuse(Refusal::MessageNotInStreamingState);

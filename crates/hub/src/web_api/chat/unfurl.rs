@@ -18,9 +18,9 @@ pub(in crate::web_api) async fn me_message(call: Call) -> Result<Value, Trouble>
     if post.text.is_empty() {
         return refuse(Refusal::NoText);
     }
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     let write = call.app.store.write(move |tx| {
-        agent.check_epoch(tx.db(), epoch)?;
+        agent.check_fence(tx.db(), fence.as_ref())?;
         agent.may_use(tx.db(), &post.channel)?;
         channels::writable(tx.db(), &post.channel)?;
         let mut draft = outbox::draft_of(&agent, &post, None);
@@ -45,9 +45,9 @@ pub(in crate::web_api) async fn unfurl(call: Call) -> Result<Value, Trouble> {
     for unfurl in unfurls.values_mut() {
         gate::clean_value(&call.app.redactor, unfurl);
     }
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
     let write = call.app.store.write(move |tx| {
-        agent.check_epoch(tx.db(), epoch)?;
+        agent.check_fence(tx.db(), fence.as_ref())?;
         agent.may_use(tx.db(), &channel)?;
         let Some(old) = message::find(tx.db(), &channel, &ts)? else {
             return refuse(Refusal::MessageNotFound);

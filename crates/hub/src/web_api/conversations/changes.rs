@@ -38,9 +38,9 @@ async fn change(
     call: Call,
     work: impl FnOnce(&mut Tx<'_>, &Agent, &Channel) -> Result<(), Trouble> + Send + 'static,
 ) -> Result<Value, Trouble> {
-    let (agent, epoch, id) = (call.agent.clone(), call.epoch, call.args.channel()?);
+    let (agent, fence, id) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
     let write = call.app.store.write(move |tx| {
-        agent.check_epoch(tx.db(), epoch)?;
+        agent.check_fence(tx.db(), fence.as_ref())?;
         agent.may_use(tx.db(), &id)?;
         let channel = channels::get(tx.db(), &id)?;
         work(tx, &agent, &channel)?;
@@ -92,9 +92,9 @@ fn moved(channel: &Channel) -> &'static str {
 }
 
 pub(crate) async fn join(call: Call) -> Result<Value, Trouble> {
-    let (agent, epoch, id) = (call.agent.clone(), call.epoch, call.args.channel()?);
+    let (agent, fence, id) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
     let write = call.app.store.write(move |tx| {
-        agent.check_epoch(tx.db(), epoch)?;
+        agent.check_fence(tx.db(), fence.as_ref())?;
         agent.may_use(tx.db(), &id)?;
         let channel = channels::get(tx.db(), &id)?;
         let is_in = members::is_in(tx.db(), &channel, BOT_USER)?;
@@ -118,9 +118,9 @@ pub(crate) async fn join(call: Call) -> Result<Value, Trouble> {
 }
 
 pub(crate) async fn leave(call: Call) -> Result<Value, Trouble> {
-    let (agent, epoch, id) = (call.agent.clone(), call.epoch, call.args.channel()?);
+    let (agent, fence, id) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
     let write = call.app.store.write(move |tx| {
-        agent.check_epoch(tx.db(), epoch)?;
+        agent.check_fence(tx.db(), fence.as_ref())?;
         agent.may_use(tx.db(), &id)?;
         let channel = channels::get(tx.db(), &id)?;
         not_direct(&channel)?;
