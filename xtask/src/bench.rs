@@ -8,10 +8,12 @@ use anyhow::{Context, Result};
 use crate::{Place, steps::succeeds};
 
 /// The benches of `bench/`, by name.
-pub(crate) const BENCHES: [&str; 6] = ["turns", "idle", "pages", "company", "servers", "threads"];
+pub(crate) const BENCHES: [&str; 7] = [
+    "turns", "idle", "pages", "company", "load", "servers", "threads",
+];
 
 /// Builds what is measured and runs one bench, or all. Whether all bars are met.
-pub(crate) fn run(place: &Place, only: Option<&str>) -> Result<bool> {
+pub(crate) fn run(place: &Place, only: Option<&str>, quick: bool) -> Result<bool> {
     let build = [
         "cargo",
         "build",
@@ -36,7 +38,8 @@ pub(crate) fn run(place: &Place, only: Option<&str>) -> Result<bool> {
         .filter(|one| only.is_none_or(|name| name == *one))
     {
         let file = results.join(format!("{one}.md")).display().to_string();
-        let words = [bench.as_str(), one, "--binary", &binary, "--out", &file];
+        let mut words = vec![bench.as_str(), one, "--binary", &binary, "--out", &file];
+        words.extend(quick.then_some("--quick"));
         met &= succeeds(&place.root, &words, &[])?;
     }
     Ok(met)

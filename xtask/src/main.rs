@@ -39,7 +39,9 @@ Usage: cargo xtask <verb>
   nightly        every test at its full size, and the ones that take minutes
   lint           formatting, lints and licences
   facts          build the packaged binary and measure what the README says about it
-  bench [name]   build the packaged binary and run a bench of bench/, or all: turns, idle, pages, company, servers
+  bench [name]   build the packaged binary and run a bench of bench/, or all: turns, idle, pages, company, load, servers
+  bench load --quick
+                 the same with few subscribers and messages
   dist           build the packages: archive, .deb, checksums, in target/dist
   dist --binary FILE
                  package a binary that is already built
@@ -60,10 +62,11 @@ fn main() -> ExitCode {
         ["facts"] => run(facts::measure),
         ["dist"] => run(|place| dist::run(place, None)),
         ["dist", "--binary", file] => run(|place| dist::run(place, Some(file))),
-        ["bench"] => run(|place| bench::run(place, None)),
+        ["bench"] => run(|place| bench::run(place, None, false)),
         ["bench", name] if bench::BENCHES.contains(name) => {
-            run(|place| bench::run(place, Some(name)))
+            run(|place| bench::run(place, Some(name), false))
         }
+        ["bench", "load", "--quick"] => run(|place| bench::run(place, Some("load"), true)),
         ["help" | "--help" | "-h"] => {
             say::line(HELP);
             Ok(true)

@@ -13,12 +13,14 @@ use std::{
 
 use anyhow::anyhow;
 use butler_protocol::Clock;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{
     runtime::Runtime,
     signal::unix::{SignalKind, signal},
     sync::mpsc,
 };
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 use crate::{error::CliError, log, supervise};
 
@@ -28,6 +30,19 @@ pub(crate) fn system_clock() -> Clock {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         since.unwrap_or_default()
     })
+}
+
+/// As many open files as the system lets this process have: a hub holds a connection or more
+/// of each agent, and the usual limit of 1,024 is meant for programs that cannot count further.
+pub(crate) fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let all = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, all) {
+        warn!(%error, "the limit of open files stays as it is");
+    }
 }
 
 /// Two threads serve any of our processes; more would only cost memory.

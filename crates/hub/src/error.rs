@@ -54,8 +54,8 @@ pub enum HubError {
     },
     /// The workspace is in a database now.
     #[error(
-        "the workspace of {} was moved into a database; `hub.database` must name it \
-         (the file is still there as hub.sqlite3.moved)",
+        "the workspace of {} was moved into a database: `hub.database` must name it; where a move \
+         was interrupted, the same `codebutler hub migrate` finishes it",
         .0.display()
     )]
     Moved(PathBuf),

@@ -41,7 +41,7 @@ use crate::{
         together::{Ownership, Starting},
     },
     identity::tokens,
-    log::{processes, socket_mode},
+    log::{acks, listeners, processes, socket_mode},
     metrics::{
         self,
         counters::Counters,
@@ -55,7 +55,7 @@ use crate::{
         self,
         tls::{self, Certificate, HubTls},
     },
-    store::{Store, StoreThreads, db::system_clock, place::StorePlace},
+    store::{Store, StoreThreads, db::system_clock, file::MOVED_FILE, place::StorePlace},
     web_api::{self, chat::schedule, file_transfer, response_url},
     workspace::decide::Rules,
 };
@@ -64,6 +64,8 @@ use crate::{
 const LOCK_FILE: &str = "hub.lock";
 /// How long the lock may be held by somebody who only looks.
 const GLANCE: Duration = Duration::from_millis(400);
+/// Between two looks whether the store was moved away.
+const MOVED_LOOK: Duration = Duration::from_secs(1);
 /// Ports that are tried when the wished one is taken.
 const PORTS: u16 = 20;
 
@@ -209,6 +211,7 @@ impl Hub {
             }
             let (notices, _) = broadcast::channel(4096);
             let dir = config.data_dir.clone();
+            let dir_of_store = dir.clone();
             let place = StorePlace::new(dir.clone(), config.database);
             let said = notices.clone();
             let clock = config.clock;
@@ -274,6 +277,7 @@ impl Hub {
                 }
                 None => (Traces::default(), None),
             };
+            let (sockets, acked) = Sockets::new();
             let app = Arc::new(App {
                 store,
                 notices,
@@ -287,7 +291,7 @@ impl Hub {
                     base: reached.base(None),
                     in_slack: relay.is_some(),
                 },
-                sockets: Sockets::default(),
+                sockets,
                 presence: Presence::default(),
                 test_hooks: config.test_hooks,
                 version: config.version,
@@ -309,7 +313,15 @@ impl Hub {
                 tokio::spawn(owned(Arc::clone(&app), work))
             });
             let after = app.operation.absent_after;
+            let telling = listeners::keep_telling(
+                Arc::clone(&app.sockets.listeners),
+                app.notices.subscribe(),
+                cancel.clone(),
+            );
+            let writing = acks::keep_writing(app.store.clone(), acked, cancel.clone());
             let mut later = vec![
+                tokio::spawn(telling),
+                tokio::spawn(writing),
                 tokio::spawn(owned(Arc::clone(&app), schedule::keep_posting)),
                 tokio::spawn(owned(Arc::clone(&app), processes::keep_sharing)),
                 tokio::spawn(owned(Arc::clone(&app), move |app| {
@@ -323,6 +335,9 @@ impl Hub {
                 later.push(tokio::spawn(owned(Arc::clone(&app), work)));
             }
             drop(starting);
+            if meets.is_none() {
+                later.push(tokio::spawn(until_moved(dir_of_store, cancel.clone())));
+            }
             if let Some(address) = meets {
                 later.push(tokio::spawn(together::keep_beating(Arc::clone(&app))));
                 let hearing = together::keep_hearing(Arc::clone(&app), address);
@@ -387,6 +402,20 @@ impl Hub {
 async fn owned<F: Future<Output = ()>>(app: Arc<App>, work: impl Fn(Arc<App>) -> F) {
     let work = || work(Arc::clone(&app));
     app.ownership.only_owner(&app, work).await;
+}
+
+/// Ends the hub when its workspace was moved into a database: the next one finds it there.
+async fn until_moved(dir: PathBuf, cancel: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            () = tokio::time::sleep(MOVED_LOOK) => {}
+        }
+        if dir.join(MOVED_FILE).exists() {
+            info!("the workspace was moved into a database; this hub ends");
+            return cancel.cancel();
+        }
+    }
 }
 
 /// Whether a hub has this folder now.

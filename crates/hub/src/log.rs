@@ -2,6 +2,8 @@
 //! transaction, and with one delivery per subscriber; it is sent afterwards, as
 //! often as it takes.
 
+pub(crate) mod acks;
+pub(crate) mod listeners;
 pub(crate) mod notice;
 pub(crate) mod processes;
 pub(crate) mod socket_mode;

@@ -25,8 +25,9 @@ use tls::Certificate;
 
 /// How long a handshake or a head may take, also the next one of a connection that stays open.
 const HEAD: Duration = Duration::from_secs(10);
-/// Connections at once; agents have a few each, a page has two.
-const CONNECTIONS: usize = 1_024;
+/// Connections at once. An agent has up to three, a page has two: 200 repositories with six
+/// agents each and 500 people with two open pages are 5,600.
+const CONNECTIONS: usize = 8_192;
 /// After the system had no connection to give.
 const PAUSE: Duration = Duration::from_millis(100);
 

@@ -8,6 +8,7 @@
 
 pub(crate) mod cold;
 mod connection;
+pub(crate) mod copy;
 pub(crate) mod db;
 pub(crate) mod erase;
 pub(crate) mod file;

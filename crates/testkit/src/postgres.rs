@@ -25,14 +25,26 @@ pub struct Postgres {
     server: Option<Child>,
     /// Whether it takes connections with TLS only.
     secured: bool,
+    /// Whether it waits for the disk; a test does not pull the plug.
+    durable: bool,
 }
 
 impl Postgres {
     /// A new server; nothing where PostgreSQL is not installed, which is said, and fails
     /// where nothing may be skipped.
     #[must_use]
-    #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
     pub fn start() -> Option<Self> {
+        Self::new(false)
+    }
+
+    /// One that waits for the disk as in production, for what is measured.
+    #[must_use]
+    pub fn start_durable() -> Option<Self> {
+        Self::new(true)
+    }
+
+    #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
+    fn new(durable: bool) -> Option<Self> {
         let Some(programs) = programs() else {
             let ci = std::env::var_os("CI").is_some();
             assert!(!ci, "there is no PostgreSQL; in CI nothing is skipped");
@@ -46,6 +58,7 @@ impl Postgres {
             programs,
             server: None,
             secured: false,
+            durable,
         };
         if is_root() {
             run(Command::new("chown")
@@ -90,6 +103,30 @@ impl Postgres {
         ([127, 0, 0, 1], self.port).into()
     }
 
+    /// A database as SQL, without what lets anybody in and without words for `psql` alone.
+    #[must_use]
+    pub fn dump(&self, address: &str) -> String {
+        let mut command = self.command("pg_dump");
+        command.args(["--inserts", "--no-owner", "--schema=codebutler"]);
+        let private = ["tokens", "sessions", "login_codes", "own_values", "hubs"];
+        command.args(private.map(|name| format!("--exclude-table-data=codebutler.{name}")));
+        let output = command
+            .arg(address)
+            .stdout(Stdio::piped())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines = text.lines().filter(|line| !line.starts_with('\\'));
+        lines.flat_map(|line| [line, "\n"]).collect()
+    }
+
+    /// The process that all its others are children of.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.server.as_ref().map_or(0, Child::id)
+    }
+
     /// Kills it, as a crash would.
     pub fn kill(&mut self) {
         if let Some(mut server) = self.server.take() {
@@ -116,12 +153,17 @@ impl Postgres {
 
     fn try_up(&self) -> Result<Child, String> {
         let port = self.port.to_string();
+        let fsync = if self.durable {
+            "fsync=on"
+        } else {
+            "fsync=off"
+        };
         let mut server = self
             .command("postgres")
             .arg("-D")
             .arg(self.data())
             .args(["-p", &port, "-c", "listen_addresses=127.0.0.1"])
-            .args(["-c", "unix_socket_directories=", "-c", "fsync=off"])
+            .args(["-c", "unix_socket_directories=", "-c", fsync])
             .args([
                 "-c",
                 "max_connections=300",

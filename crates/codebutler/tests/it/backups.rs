@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use butler_testkit::Postgres;
 use serde_json::Value;
 
 use crate::{
@@ -40,7 +41,21 @@ async fn with_a_plan() -> (Team, String) {
 /// Restores a backup on a fresh machine, in a fresh clone, and carries its one
 /// thread to the end.
 async fn goes_on(backup: &Path) {
+    let (team, root) = restored(backup, None).await;
+    to_the_end(&team, &root).await;
+}
+
+/// A team on a fresh machine with what a backup holds, in a file or a database; and its one
+/// thread.
+async fn restored(backup: &Path, database: Option<&str>) -> (Team, String) {
     let restore = |root: &Path| {
+        if let Some(address) = database {
+            let file = root.parent().unwrap().join("machine/config.json");
+            let machine = fs::read_to_string(&file).unwrap();
+            let mut machine: Value = serde_json::from_str(&machine).unwrap();
+            machine["hub"]["database"] = address.into();
+            butler_config::write_private(&file, &machine.to_string()).unwrap();
+        }
         let (code, said) = run(root, &["restore", backup.to_str().unwrap()]);
         assert_eq!(code, 0, "{}: {said}", backup.display());
     };
@@ -50,11 +65,15 @@ async fn goes_on(backup: &Path) {
         .await;
     let page: Value = serde_json::from_str(&page).unwrap();
     let root = page["messages"][0]["ts"].as_str().unwrap().to_owned();
-    team.press(&root, "approve").await;
-    team.press(&root, "merge").await;
-    let thread = team.until(&root, "the merge", merged).await;
+    (team, root)
+}
+
+async fn to_the_end(team: &Team, root: &str) {
+    team.press(root, "approve").await;
+    team.press(root, "merge").await;
+    let thread = team.until(root, "the merge", merged).await;
     assert_story(&thread);
-    assert_remote(&team);
+    assert_remote(team);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -191,15 +210,42 @@ fn what_is_here_is_moved_aside_only_when_asked_for_and_secrets_only_when_wanted(
     let strange = scratch.run(&["restore", "--replace", "README"]);
     assert_eq!(strange.code, 4, "{strange:?}");
 
-    // A store in a database is in no backup of ours, so there is none.
+    // A backup without the conversations must not look like one with them.
     let config = scratch.home().join("config.json");
     let machine = serde_json::json!({"hub": {"database": "postgres://nobody@127.0.0.1:9/none"}});
     fs::write(&config, machine.to_string()).unwrap();
     let other = scratch.root().join("../other.backup");
-    for words in [["backup", other.to_str().unwrap()], ["restore", file]] {
-        let refused = scratch.run(&words);
-        assert_eq!(refused.code, 4, "{refused:?}");
-        assert!(refused.err.contains("pg_dump"), "{refused:?}");
-    }
+    let refused = scratch.run(&["backup", other.to_str().unwrap()]);
+    assert_ne!(refused.code, 0, "{refused:?}");
+    assert!(refused.err.contains("127.0.0.1"), "{refused:?}");
     assert!(!other.exists());
+}
+
+/// A thread of the last release goes on in a database, is saved from there while the team
+/// works, and goes on in a file.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn threads_of_every_release_go_on_in_a_database_and_back_in_a_file() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let releases = fs::read_dir(fixtures()).unwrap().flatten();
+    for (number, release) in releases.enumerate() {
+        let database = format!("{}?schema=release_{number}", server.address());
+        let (team, root) = restored(&release.path(), Some(&database)).await;
+        let file = folder.path().join(format!("{number}.backup"));
+        let words = ["backup", file.to_str().unwrap()];
+        let (code, said) = run(team.scratch.root(), &words);
+        assert_eq!(code, 0, "{said}");
+        let store = unpacked(&file, &folder.path().join(number.to_string()));
+        let tokens = "SELECT count(*) FROM tokens";
+        let tokens: i64 = store.query_row(tokens, [], |row| row.get(0)).unwrap();
+        assert_eq!(tokens, 0);
+        // What is there is not written over, not even by the same.
+        let (code, said) = run(team.scratch.root(), &["restore", file.to_str().unwrap()]);
+        assert_eq!(code, 4, "{said}");
+        to_the_end(&team, &root).await;
+        drop(team);
+        goes_on(&file).await;
+    }
 }

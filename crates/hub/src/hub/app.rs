@@ -22,6 +22,8 @@ use crate::{
     },
     identity::{self, Identity},
     log::{
+        acks::{AckQueue, Acks},
+        listeners::Listeners,
         notice::Notice,
         socket_mode::{Tickets, options::Options, sharing::Sharing},
     },
@@ -61,8 +63,11 @@ pub(crate) struct App {
 }
 
 /// What connections and calls of apps share.
-#[derive(Default)]
 pub(crate) struct Sockets {
+    /// Who hears what.
+    pub(crate) listeners: Arc<Listeners>,
+    /// What was acknowledged.
+    pub(crate) acks: Acks,
     /// What lets a connection in, once.
     pub(crate) tickets: Tickets,
     /// Which connection of an app takes which event.
@@ -71,6 +76,22 @@ pub(crate) struct Sockets {
     pub(crate) options: Options,
     /// How often each token has called lately.
     pub(crate) calls: Pace<Sha256Hex>,
+}
+
+impl Sockets {
+    /// With the queue of what is acknowledged, for whoever writes it down.
+    pub(super) fn new() -> (Self, AckQueue) {
+        let (acks, queue) = Acks::new();
+        let sockets = Self {
+            listeners: Arc::default(),
+            acks,
+            tickets: Tickets::default(),
+            sharing: Sharing::default(),
+            options: Options::default(),
+            calls: Pace::default(),
+        };
+        (sockets, queue)
+    }
 }
 
 /// How this hub is reached.

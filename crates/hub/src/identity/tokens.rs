@@ -186,14 +186,14 @@ impl Tokens {
     }
 
     /// Forgets somebody, by name or id: what they said, sent and wrote, and their name. What
-    /// the file holds of it is gone afterwards too; no hub may run meanwhile.
+    /// the disk holds of it is gone afterwards too, but for a database's own log and backups.
+    /// While this is under way no hub may have a file open; hubs of a database wait.
     ///
     /// # Errors
     /// When there is nobody of that name, or the store fails.
     pub fn erase(&mut self, who: &str) -> Result<Erased, HubError> {
         let erased = self.within(|db| erase::erase(db, &owner(), who))?;
-        let clean = "VACUUM; PRAGMA wal_checkpoint(TRUNCATE);";
-        self.db.execute_batch(clean).map_err(Trouble::from)?;
+        erase::scrub(&self.db).map_err(Trouble::from)?;
         Ok(erased)
     }
 

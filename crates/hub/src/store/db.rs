@@ -8,8 +8,11 @@ use rusqlite::Connection;
 
 use crate::store::{
     postgres::Pg,
-    sql::{Params, Result, Row, Statement},
+    sql::{Error, Params, Result, Row, Statement},
 };
+
+/// In a file: the workspace is in a database now, and nothing may be written here.
+pub(super) const MOVED_TO: &str = "moved_to";
 
 /// What runs the statements.
 #[derive(Debug)]
@@ -76,10 +79,33 @@ impl Db {
             Engine::Sqlite(_) => self.execute_batch("BEGIN IMMEDIATE")?,
             Engine::Postgres(pg) => pg.begin()?,
         }
-        Ok(Transaction {
+        let transaction = Transaction {
             db: self,
             over: false,
-        })
+        };
+        match self.has_moved()? {
+            true => Err(Error::Moved),
+            false => Ok(transaction),
+        }
+    }
+
+    /// Whether the workspace of this file is in a database now.
+    pub(super) fn has_moved(&self) -> Result<bool> {
+        if self.shared().is_some() {
+            return Ok(false);
+        }
+        let sql = "SELECT 1 FROM own_values WHERE name = ?1";
+        self.prepare_cached(sql)?.exists([MOVED_TO])
+    }
+
+    /// For work that takes longer than a hub's: what a database ends otherwise.
+    pub(super) fn patient(&self) -> Result<()> {
+        match self.shared() {
+            None => Ok(()),
+            Some(pg) => {
+                pg.batch("SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0;")
+            }
+        }
     }
 
     /// What other hubs may be using as well, where that is so.

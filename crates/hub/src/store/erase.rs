@@ -6,13 +6,17 @@
 //! What others wrote about the person is kept, but for the name as a whole word.
 
 use butler_protocol::Sha256Hex;
-use rusqlite::{Connection, Row, ToSql, params, types};
 use serde_json::{Value, json};
 
 use crate::{
     error::{Refusal, Trouble, refuse},
     identity::{Person, audit, people, person_by_id},
-    store::{cold, db::Db, sql},
+    store::{
+        cold,
+        copy::{self, Cell, Table},
+        db::Db,
+        sql::{self, params, params_from_iter},
+    },
 };
 
 /// What stands where something was.
@@ -40,12 +44,8 @@ pub(crate) fn erase(db: &Db, by: &Person, who: &str) -> Result<Erased, Trouble> 
     if people::is_owner(&person.id) {
         return refuse(Refusal::OwnerStays);
     }
-    // How to find every word of a person in a shared database is not known here.
-    let Some(file) = db.sqlite() else {
-        return refuse(Refusal::RestrictedAction);
-    };
     cold::unpack_all(db)?;
-    let erased = out_of(file, &person)?;
+    let erased = out_of(db, &person)?;
     let lines = audit::forget(db, &person)?;
     let sha256 = Sha256Hex::of(&person.name);
     let about = json!({"person": person.id, "sha256": sha256, "lines": lines});
@@ -53,16 +53,31 @@ pub(crate) fn erase(db: &Db, by: &Person, who: &str) -> Result<Erased, Trouble> 
     Ok(erased)
 }
 
-/// Takes everything of a person out of the file but the audit.
-fn out_of(file: &Connection, person: &Person) -> sql::Result<Erased> {
+/// After the commit: what is gone is gone from the disk too. Of a database its own log and
+/// its backups remain, which are not the hub's.
+pub(crate) fn scrub(db: &Db) -> sql::Result<()> {
+    if db.shared().is_none() {
+        return db.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);");
+    }
+    db.patient()?;
+    for table in copy::tables()? {
+        db.execute_batch(&format!("VACUUM (FULL, ANALYZE) {}", table.name))?;
+    }
+    db.execute_batch("VACUUM FULL search_docs")?;
+    db.execute_batch("VACUUM FULL wakes")
+}
+
+/// Takes everything of a person out of the store but the audit.
+fn out_of(db: &Db, person: &Person) -> sql::Result<Erased> {
     let id = person.id.as_str();
+    let tables = copy::tables()?;
     let erased = Erased {
-        messages: messages(file, id)?,
-        files: file.execute(
-            "UPDATE files SET name = ?2, title = ?2, bytes = zeroblob(0), length = 0 WHERE user = ?1",
-            params![id, ERASED],
+        messages: messages(db, &tables, id)?,
+        files: db.execute(
+            "UPDATE files SET name = ?2, title = ?2, bytes = ?3, length = 0 WHERE user = ?1",
+            params![id, ERASED, Vec::<u8>::new()],
         )?,
-        records: records(file, person)?,
+        records: records(db, &tables, person)?,
     };
     for (table, column) in [
         ("sessions", "person"),
@@ -79,15 +94,20 @@ fn out_of(file: &Connection, person: &Person) -> sql::Result<Erased> {
         ("group_members", "user"),
     ] {
         let sql = format!("DELETE FROM {table} WHERE {column} = ?1");
-        file.execute(&sql, [id])?;
+        db.execute(&sql, [id])?;
     }
-    name_of_others(file, person)?;
-    file.execute(
+    name_of_others(db, &tables, person)?;
+    db.execute(
         "UPDATE people SET name = ?2, standing = 'guest' WHERE id = ?1",
         params![id, format!("erased {}", id.to_lowercase())],
     )?;
-    // The words of what is gone are in the index until it is written anew.
-    file.execute("INSERT INTO search (search) VALUES ('optimize')", [])?;
+    if db.shared().is_none() {
+        // The words of what is gone are in the index until it is written anew.
+        db.execute("INSERT INTO search (search) VALUES ('optimize')", [])?;
+    } else {
+        // What hubs told each other for one person's eyes.
+        db.execute("DELETE FROM wakes WHERE instr(notices, ?1) > 0", [id])?;
+    }
     Ok(erased)
 }
 
@@ -97,7 +117,7 @@ fn named(db: &Db, name: &str) -> Result<Person, Trouble> {
 }
 
 /// What they said, where it is kept and where it is on its way.
-fn messages(db: &Connection, id: &str) -> sql::Result<usize> {
+fn messages(db: &Db, tables: &[Table], id: &str) -> sql::Result<usize> {
     let blank = |body: &mut Value| {
         for key in ["blocks", "files", "attachments", "metadata", "edited"] {
             if let Some(object) = body.as_object_mut() {
@@ -106,15 +126,28 @@ fn messages(db: &Connection, id: &str) -> sql::Result<usize> {
         }
         body["text"] = json!(ERASED);
     };
-    let count = change(db, "messages", "body", "author = ?1", id, &mut |body| {
-        blank(body);
-        true
-    })?;
+    let count = change(
+        db,
+        &Choice {
+            tables,
+            table: "messages",
+            column: "body",
+            holds: "author = ?1",
+        },
+        id,
+        &mut |body| {
+            blank(body);
+            true
+        },
+    )?;
     change(
         db,
-        "events",
-        "frame",
-        "instr(frame, ?1) > 0",
+        &Choice {
+            tables,
+            table: "events",
+            column: "frame",
+            holds: "instr(frame, ?1) > 0",
+        },
         id,
         &mut |frame| {
             let mut found = false;
@@ -150,31 +183,51 @@ fn blank_own(value: &mut Value, id: &str, blank: &impl Fn(&mut Value)) -> bool {
 }
 
 /// What agents wrote down of what they said.
-fn records(db: &Connection, person: &Person) -> sql::Result<usize> {
+fn records(db: &Db, tables: &[Table], person: &Person) -> sql::Result<usize> {
     let id = person.id.as_str();
     let said = "instr(entry, ?1) > 0";
-    let count = change(db, "records", "entry", said, id, &mut |entry| {
-        let record = &mut entry["record"];
-        let own = record["speaker"]["user"] == id;
-        if own {
-            record["text"] = json!(ERASED);
-            record["speaker"]["name"] = json!(SOMEBODY);
-            if let Some(object) = record.as_object_mut() {
-                object.remove("images");
+    let count = change(
+        db,
+        &Choice {
+            tables,
+            table: "records",
+            column: "entry",
+            holds: said,
+        },
+        id,
+        &mut |entry| {
+            let record = &mut entry["record"];
+            let own = record["speaker"]["user"] == id;
+            if own {
+                record["text"] = json!(ERASED);
+                record["speaker"]["name"] = json!(SOMEBODY);
+                if let Some(object) = record.as_object_mut() {
+                    object.remove("images");
+                }
             }
-        }
-        own
-    })?;
+            own
+        },
+    )?;
     let by = "json_extract(entry, '$.record.by') = ?1";
-    change(db, "records", "entry", by, &person.name, &mut |entry| {
-        entry["record"]["by"] = json!(SOMEBODY);
-        true
-    })?;
+    change(
+        db,
+        &Choice {
+            tables,
+            table: "records",
+            column: "entry",
+            holds: by,
+        },
+        &person.name,
+        &mut |entry| {
+            entry["record"]["by"] = json!(SOMEBODY);
+            true
+        },
+    )?;
     Ok(count)
 }
 
 /// The name in what others wrote, as a whole word.
-fn name_of_others(db: &Connection, person: &Person) -> sql::Result<()> {
+fn name_of_others(db: &Db, tables: &[Table], person: &Person) -> sql::Result<()> {
     let name = person.name.as_str();
     for (table, column) in [
         ("messages", "body"),
@@ -191,9 +244,17 @@ fn name_of_others(db: &Connection, person: &Person) -> sql::Result<()> {
         ("scheduled", "arguments"),
     ] {
         let holds = format!("instr({column}, ?1) > 0");
-        change(db, table, column, &holds, name, &mut |value| {
-            without_name(value, name)
-        })?;
+        change(
+            db,
+            &Choice {
+                tables,
+                table,
+                column,
+                holds: &holds,
+            },
+            name,
+            &mut |value| without_name(value, name),
+        )?;
     }
     Ok(())
 }
@@ -243,58 +304,52 @@ fn replaced(text: &str, name: &str) -> String {
     out + rest
 }
 
-/// Changes a column of JSON in the rows that `holds` chooses; how many changed.
+/// Which rows, and what of them.
+struct Choice<'a> {
+    tables: &'a [Table],
+    table: &'a str,
+    /// A column of JSON.
+    column: &'a str,
+    /// A condition on `?1`.
+    holds: &'a str,
+}
+
+/// Changes a column of JSON in the rows that are chosen; how many changed.
 fn change(
-    db: &Connection,
-    table: &str,
-    column: &str,
-    holds: &str,
+    db: &Db,
+    choice: &Choice<'_>,
     with: &str,
     edit: &mut dyn FnMut(&mut Value) -> bool,
 ) -> sql::Result<usize> {
-    let keys = keys(db, table)?;
-    let columns = keys.join(", ");
+    let Choice { table, column, .. } = choice;
+    let known = choice.tables.iter().find(|known| known.name == *table);
+    let keys: &[String] = known.map_or(&[], |known| &known.keys);
+    let (columns, holds) = (keys.join(", "), choice.holds);
     let sql = format!("SELECT {column}, {columns} FROM {table} WHERE {holds}");
-    let mut statement = db.prepare(&sql)?;
-    let mut rows = statement.query([with])?;
-    let mut changed = Vec::new();
-    while let Some(row) = rows.next()? {
-        let text: String = row.get(0)?;
-        let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
-            continue;
-        };
-        if edit(&mut value) {
-            changed.push((value.to_string(), key_of(row, keys.len())?));
-        }
-    }
-    drop(rows);
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map([with], |row| {
+        let key = (1..=keys.len()).map(|at| row.get(at));
+        Ok((row.get(0)?, key.collect::<sql::Result<Vec<Cell>>>()?))
+    })?;
+    let rows: Vec<(Option<String>, Vec<Cell>)> = rows.collect::<sql::Result<_>>()?;
     let places: Vec<String> = (2..)
-        .zip(&keys)
+        .zip(keys)
         .map(|(n, key)| format!("{key} = ?{n}"))
         .collect();
-    let sql = format!(
-        "UPDATE {table} SET {column} = ?1 WHERE {}",
-        places.join(" AND ")
-    );
-    let mut update = db.prepare(&sql)?;
-    for (text, key) in &changed {
-        let mut values: Vec<&dyn ToSql> = vec![text];
-        values.extend(key.iter().map(|value| value as &dyn ToSql));
-        update.execute(values.as_slice())?;
+    let places = places.join(" AND ");
+    let mut update =
+        db.prepare_cached(&format!("UPDATE {table} SET {column} = ?1 WHERE {places}"))?;
+    let mut changed = 0;
+    for (text, key) in rows {
+        let value = text.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let Some(mut value) = value else { continue };
+        if edit(&mut value) {
+            let cells = [Cell::Text(value.to_string())].into_iter().chain(key);
+            update.execute(params_from_iter(cells))?;
+            changed += 1;
+        }
     }
-    Ok(changed.len())
-}
-
-/// The columns that a row of a table is found by.
-fn keys(db: &Connection, table: &str) -> sql::Result<Vec<String>> {
-    let sql = format!("SELECT name FROM pragma_table_info('{table}') WHERE pk > 0 ORDER BY pk");
-    let mut statement = db.prepare(&sql)?;
-    let rows = statement.query_map([], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-fn key_of(row: &Row<'_>, count: usize) -> rusqlite::Result<Vec<types::Value>> {
-    (1..=count).map(|at| row.get(at)).collect()
+    Ok(changed)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::{
 /// Its name in the hub's folder.
 pub(crate) const STORE_FILE: &str = "hub.sqlite3";
 /// Its name when the workspace has moved into a database.
-pub(super) const MOVED_FILE: &str = "hub.sqlite3.moved";
+pub(crate) const MOVED_FILE: &str = "hub.sqlite3.moved";
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -38,22 +38,32 @@ impl StoreFile {
     /// The file in a folder; both are made, for the owner alone, where they are missing.
     pub(crate) fn in_folder(dir: &Path, clock: Clock) -> Result<Self, HubError> {
         Self::folder(dir)?;
-        let failed = |source| HubError::Folder {
-            path: dir.to_owned(),
-            source,
-        };
         if dir.join(MOVED_FILE).exists() {
             return Err(HubError::Moved(dir.to_owned()));
         }
-        let path = dir.join(STORE_FILE);
+        let file = Self::at(&dir.join(STORE_FILE), clock);
+        file.make_private()?;
+        Ok(file)
+    }
+
+    /// A file by its own name, which has to be there.
+    pub(super) fn at(path: &Path, clock: Clock) -> Self {
+        let path = path.to_owned();
+        Self { path, clock }
+    }
+
+    /// Makes it, for the owner alone, where it is missing.
+    pub(super) fn make_private(&self) -> Result<(), HubError> {
         // SQLite gives its side files the mode of the main one.
-        OpenOptions::new()
+        let made = OpenOptions::new()
             .create(true)
             .append(true)
             .mode(0o600)
-            .open(&path)
-            .map_err(failed)?;
-        Ok(Self { path, clock })
+            .open(&self.path);
+        made.map(drop).map_err(|source| HubError::Folder {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     /// Makes the folder, for the owner alone, where it is missing.
@@ -74,6 +84,19 @@ impl StoreFile {
     /// Opens it. A file that is gone meanwhile is not made again: a new store in the
     /// place of one that is only missing for a moment would lose everything.
     pub(crate) fn open(&self) -> Result<Db, HubError> {
+        let db = self.open_moved()?;
+        let failed = |source| HubError::Store {
+            path: self.path.clone(),
+            source,
+        };
+        match db.has_moved().map_err(failed)? {
+            true => Err(HubError::Moved(self.path.clone())),
+            false => Ok(db),
+        }
+    }
+
+    /// The same, also when the workspace is in a database now.
+    pub(super) fn open_moved(&self) -> Result<Db, HubError> {
         let failed = |source: rusqlite::Error| HubError::Store {
             path: self.path.clone(),
             source: source.into(),

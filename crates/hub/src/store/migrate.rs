@@ -1,169 +1,201 @@
-//! A workspace moves from its file into a database. All of it or nothing: the rows go over
-//! in one transaction, while nobody can write to the file, which is put aside at the end so
-//! that no hub goes on with it.
+//! A workspace moves from its file into a database, also while a hub works with the file.
+//!
+//! A copy of the file is carried over first, which takes as long as it takes; then nobody
+//! can write to the file while what has changed meanwhile follows, which is short. All of it
+//! is one transaction of the database. One line in the file says that it has moved: from that
+//! commit on nobody writes to it, whoever has it open. Killed before that, the file is in
+//! charge and the database is empty; killed right after it, the same command finishes the
+//! move. The two are never both in charge.
 
 use std::{fs, path::Path};
 
-use butler_protocol::Secret;
+use butler_protocol::{Secret, fault};
+use rusqlite::Connection;
 
 use crate::{
     error::{HubError, Trouble},
-    hub,
+    identity::tokens::random_text,
     store::{
-        db::{Db, system_clock},
+        copy::{self, Copied, Table},
+        db::{Db, MOVED_TO, system_clock},
         file::{MOVED_FILE, STORE_FILE, StoreFile},
         place::StorePlace,
-        sql::{FromSql, Kind, ToSql, Value, params, params_from_iter},
+        sql::{OptionalExtension, params},
     },
 };
 
-/// Tables that others point to; they go first.
-const FIRST: &[&str] = &["people", "channels", "agents", "events"];
+/// The copy that is carried over first, in the hub's folder while that is under way.
+const COPY_FILE: &str = "hub.sqlite3.moving";
+/// In the database: which move brought the workspace here.
+const MOVED_HERE: &str = "moved_here";
 
-/// What has moved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moved {
-    /// Tables with something in them.
-    pub tables: usize,
-    /// Rows of all of them.
-    pub rows: usize,
-}
-
-/// Moves the workspace of a folder in which no hub runs into a database that has none.
+/// Moves the workspace of a folder into a database that has none. A hub that runs on the
+/// folder ends when it has moved.
 ///
 /// # Errors
-/// When a hub runs, there is no workspace or already one in the database, or a row does
-/// not fit; then both are as before.
-pub fn migrate(folder: &Path, to: Secret) -> Result<Moved, HubError> {
-    if hub::runs_in(folder)? {
-        return Err(HubError::Running(folder.to_owned()));
-    }
-    let file = folder.join(STORE_FILE);
-    if !file.exists() {
+/// When there is no workspace or already another one in the database, or a row does not
+/// fit; then both are as before.
+pub fn migrate(folder: &Path, to: Secret) -> Result<Copied, HubError> {
+    let path = [STORE_FILE, MOVED_FILE].map(|name| folder.join(name));
+    let Some(path) = path.iter().find(|path| path.exists()) else {
         return Err(HubError::NoWorkspace(folder.to_owned()));
-    }
-    let from = StoreFile::in_folder(folder, system_clock())?.open()?;
+    };
+    let from = StoreFile::at(path, system_clock()).open_moved()?;
     let place = StorePlace::new(folder.to_owned(), Some(to)).with_clock(system_clock())?;
     let target = place.open()?;
-    let moved = copy_all(&from, &target)?;
-    let Some(moved) = moved else {
-        return Err(HubError::Taken(place.shown()));
+    target.patient().map_err(Trouble::from)?;
+    let used = copy::is_used(&target).map_err(Trouble::from)?;
+    let (moved, here) = (value(&from, MOVED_TO)?, value(&target, MOVED_HERE)?);
+    let copied = match (moved, used) {
+        (Some(moved), true) if here == Some(moved.clone()) => Copied::default(),
+        (_, true) => return Err(HubError::Taken(place.shown())),
+        // The last one was killed at the very end; nobody has written since.
+        (Some(moved), false) => arrive(&from, &target, &moved)?,
+        (None, false) => {
+            let copy = folder.join(COPY_FILE);
+            forget(folder);
+            let before = snapshot(&from, &copy)?;
+            let copied = carry_over(&from, &target, before, &copy);
+            if copied.is_err() {
+                forget(folder);
+            }
+            copied?
+        }
     };
+    forget(folder);
+    // For people who look, and for a hub that has it open.
+    from.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+        .map_err(Trouble::from)?;
     drop(from);
-    let aside = fs::rename(&file, folder.join(MOVED_FILE));
-    aside.map_err(|source| HubError::Folder { path: file, source })?;
-    Ok(moved)
-}
-
-/// Nothing when the target has a workspace already.
-fn copy_all(from: &Db, target: &Db) -> Result<Option<Moved>, Trouble> {
-    let _frozen = from.begin()?;
-    let transaction = target.begin()?;
-    let used = "SELECT EXISTS (SELECT 1 FROM people) OR EXISTS (SELECT 1 FROM channels)";
-    if target.query_row(used, [], |row| row.get(0))? {
-        return Ok(None);
-    }
-    let mut moved = Moved { tables: 0, rows: 0 };
-    for table in tables(from)? {
-        let rows = copy(from, target, &table)?;
-        moved.tables += usize::from(rows > 0);
-        moved.rows += rows;
-    }
-    go_on_counting(target)?;
-    transaction.commit()?;
-    Ok(Some(moved))
-}
-
-/// The words that are searched are found anew from the messages.
-fn tables(from: &Db) -> Result<Vec<String>, Trouble> {
-    let mut statement = from.prepare_cached(
-        "SELECT name FROM sqlite_master WHERE type = 'table'
-           AND name NOT LIKE 'search%' AND name NOT LIKE 'sqlite_%' ORDER BY name",
-    )?;
-    let rows = statement.query_map([], |row| row.get(0))?;
-    let mut found: Vec<String> = rows.collect::<Result<_, _>>()?;
-    let place = |name: &String| FIRST.iter().position(|first| *first == name.as_str());
-    found.sort_by_key(|name| place(name).unwrap_or(FIRST.len()));
-    Ok(found)
-}
-
-fn copy(from: &Db, target: &Db, table: &str) -> Result<usize, Trouble> {
-    let mut statement = from.prepare_cached("SELECT name FROM pragma_table_info(?1)")?;
-    let columns = statement.query_map([table], |row| row.get(0))?;
-    let columns: Vec<String> = columns.collect::<Result<_, _>>()?;
-    let names = columns.join(", ");
-    let places: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
-    let insert = format!(
-        "INSERT INTO {table} ({names}) VALUES ({})",
-        places.join(", ")
-    );
-    let mut insert = target.prepare_cached(&insert)?;
-    let mut statement = from.prepare_cached(&format!("SELECT {names} FROM {table}"))?;
-    let rows = statement.query_map([], |row| {
-        let cells = (0..columns.len()).map(|at| row.get(at));
-        cells.collect::<Result<Vec<Cell>, _>>()
+    let aside = fs::rename(path, folder.join(MOVED_FILE));
+    aside.map_err(|source| HubError::Folder {
+        path: path.clone(),
+        source,
     })?;
-    let mut copied = 0;
-    for row in rows {
-        insert.execute(params_from_iter(row?))?;
-        copied += 1;
-    }
     Ok(copied)
 }
 
-/// Numbers that the database gives go on where the file's ended.
-fn go_on_counting(target: &Db) -> Result<(), Trouble> {
-    let mut statement = target.prepare_cached(
-        "SELECT table_name, column_name FROM information_schema.columns
-         WHERE table_schema = current_schema() AND is_identity = 'YES' AND table_name <> 'wakes'",
-    )?;
-    let counted = statement.query_map(params![], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+/// Copies a file that nobody writes to any more.
+fn arrive(from: &Db, target: &Db, id: &str) -> Result<Copied, Trouble> {
+    let transaction = target.begin()?;
+    let copied = copy::all(from, target)?;
+    set(target, MOVED_HERE, id)?;
+    transaction.commit()?;
+    Ok(copied)
+}
+
+/// Copies a file that somebody may be writing to, and takes it out of use.
+fn carry_over(from: &Db, target: &Db, before: Db, copy: &Path) -> Result<Copied, Trouble> {
+    let transaction = target.begin()?;
+    let mut copied = copy::all(&before, target)?;
+    drop(before);
+    fault("migrate.copied");
+    from.execute("ATTACH ?1 AS copied", [copy.display().to_string()])?;
+    let frozen = from.begin()?;
+    fault("migrate.frozen");
+    let tables = copy::tables()?;
+    for table in tables.iter().rev() {
+        follow_deletions(from, target, table)?;
+    }
+    for table in &tables {
+        copied.rows += follow_changes(from, target, table)?;
+    }
+    copy::go_on_counting(target)?;
+    let id = random_text();
+    set(target, MOVED_HERE, &id)?;
+    set(from, MOVED_TO, &id)?;
+    frozen.commit()?;
+    from.execute_batch("DETACH copied")?;
+    fault("migrate.between");
+    transaction.commit()?;
+    fault("migrate.moved");
+    Ok(copied)
+}
+
+/// Removes the copy, also that of a move that was killed.
+fn forget(folder: &Path) {
+    for end in ["", "-wal", "-shm"] {
+        // Where it cannot be removed it is in nobody's way.
+        let _ = fs::remove_file(folder.join(format!("{COPY_FILE}{end}")));
+    }
+}
+
+/// The file as it is now, beside it.
+fn snapshot(from: &Db, copy: &Path) -> Result<Db, HubError> {
+    let file = StoreFile::at(copy, system_clock());
+    file.make_private()?;
+    let taken = || -> rusqlite::Result<()> {
+        let mut to = Connection::open(copy)?;
+        if let Some(from) = from.sqlite() {
+            rusqlite::backup::Backup::new(from, &mut to)?.step(-1)?;
+        }
+        Ok(())
+    };
+    taken().map_err(|source| HubError::Store {
+        path: copy.to_owned(),
+        source: source.into(),
     })?;
-    for one in counted {
-        let (table, column) = one?;
-        let sql = format!(
-            "SELECT setval(pg_get_serial_sequence('{table}', '{column}'),
-               (SELECT coalesce(max({column}), 0) + 1 FROM {table}), false)"
-        );
-        target.query_row(&sql, [], |_| Ok(()))?;
+    file.open()
+}
+
+/// Rows that are gone since the copy was taken.
+fn follow_deletions(from: &Db, target: &Db, table: &Table) -> Result<(), Trouble> {
+    let (name, keys) = (&table.name, table.keys.join(", "));
+    let mut gone = from.prepare_cached(&format!(
+        "SELECT {keys} FROM copied.{name} EXCEPT SELECT {keys} FROM main.{name}"
+    ))?;
+    let gone = gone.query_map([], |row| copy::cells(row, table.keys.len()))?;
+    let places: Vec<String> = (1..)
+        .zip(&table.keys)
+        .map(|(at, key)| format!("{key} = ?{at}"))
+        .collect();
+    let mut delete = target.prepare_cached(&format!(
+        "DELETE FROM {name} WHERE {}",
+        places.join(" AND ")
+    ))?;
+    for row in gone {
+        delete.execute(row?)?;
     }
     Ok(())
 }
 
-/// A value as it stands in a column, whatever it is.
-enum Cell {
-    Null,
-    Integer(i64),
-    Real(f64),
-    Text(String),
-    Blob(Vec<u8>),
+/// Rows that are new or otherwise since the copy was taken.
+fn follow_changes(from: &Db, target: &Db, table: &Table) -> Result<usize, Trouble> {
+    let (name, columns) = (&table.name, table.columns.join(", "));
+    let mut changed = from.prepare_cached(&format!(
+        "SELECT {columns} FROM main.{name} EXCEPT SELECT {columns} FROM copied.{name}"
+    ))?;
+    let changed = changed.query_map([], |row| copy::cells(row, table.columns.len()))?;
+    let others = table.columns.iter();
+    let others = others.filter(|column| !table.keys.contains(column));
+    let others: Vec<String> = others
+        .map(|column| format!("{column} = excluded.{column}"))
+        .collect();
+    let action = match others.is_empty() {
+        true => "NOTHING".to_owned(),
+        false => format!("UPDATE SET {}", others.join(", ")),
+    };
+    let keys = table.keys.join(", ");
+    let mut upsert = target.prepare_cached(&format!(
+        "{} ON CONFLICT ({keys}) DO {action}",
+        table.insert()
+    ))?;
+    let mut count = 0;
+    for row in changed {
+        upsert.execute(row?)?;
+        count += 1;
+    }
+    Ok(count)
 }
 
-impl FromSql for Cell {
-    const NAME: &'static str = "anything";
-
-    fn from_value(value: Value<'_>) -> Option<Self> {
-        Some(match value {
-            Value::Null(_) => Self::Null,
-            Value::Truth(truth) => Self::Integer(truth.into()),
-            Value::Integer(number) => Self::Integer(number),
-            Value::Real(number) => Self::Real(number),
-            Value::Text(text) => Self::Text(text.to_owned()),
-            Value::Blob(bytes) => Self::Blob(bytes.to_owned()),
-        })
-    }
+fn value(db: &Db, name: &str) -> Result<Option<String>, Trouble> {
+    let sql = "SELECT value FROM own_values WHERE name = ?1";
+    Ok(db.query_row(sql, [name], |row| row.get(0)).optional()?)
 }
 
-impl ToSql for Cell {
-    fn to_value(&self) -> Value<'_> {
-        match self {
-            // Of the type that its column has.
-            Self::Null => Value::Null(Kind::Truth),
-            Self::Integer(number) => Value::Integer(*number),
-            Self::Real(number) => Value::Real(*number),
-            Self::Text(text) => Value::Text(text),
-            Self::Blob(bytes) => Value::Blob(bytes),
-        }
-    }
+fn set(db: &Db, name: &str, value: &str) -> Result<(), Trouble> {
+    let sql = "INSERT INTO own_values (name, value) VALUES (?1, ?2)
+        ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    db.execute(sql, params![name, value])?;
+    Ok(())
 }

@@ -9,7 +9,7 @@ use crate::{
     error::HubError,
     store::{
         db::{Db, Engine},
-        file::StoreFile,
+        file::{STORE_FILE, StoreFile},
         postgres::Address,
         sql,
         versions::NEWEST,
@@ -34,6 +34,16 @@ impl StorePlace {
     #[must_use]
     pub fn database(&self) -> Option<Secret> {
         self.database.clone()
+    }
+
+    /// The folder, which a hub has also when its store is in a database.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether there may be a store; a database is made one by looking.
+    pub(crate) fn exists(&self) -> bool {
+        self.database.is_some() || self.folder.join(STORE_FILE).exists()
     }
 
     /// How to open it.

@@ -12,11 +12,14 @@ use std::{
 use rusqlite::{Connection, backup::Backup};
 
 use crate::{
-    error::HubError,
+    error::{HubError, Trouble},
     hub,
     store::{
+        copy,
         db::{Db, system_clock},
-        file::{STORE_FILE, StoreFile},
+        file::StoreFile,
+        place::{Place, StorePlace},
+        sql,
     },
 };
 
@@ -28,36 +31,37 @@ const SECRETS: &str = "DELETE FROM tokens; DELETE FROM login_codes; DELETE FROM 
     DELETE FROM machines; DELETE FROM machine_codes;
     DELETE FROM own_values WHERE name IN ('own_name', 'certificate'); VACUUM;";
 
-/// A store that nobody can write to until this is dropped. Not for long: whoever
-/// wants to write gives up after ten seconds.
+/// A store that nobody can write to until this is dropped or copied. Not for long: whoever
+/// wants to write to a file gives up after ten seconds.
 #[derive(Debug)]
 pub struct FrozenStore {
     /// Holds the right to write, and does not use it.
-    _writer: Db,
+    writer: Db,
     reader: Db,
-    path: PathBuf,
+    shown: PathBuf,
 }
 
 impl FrozenStore {
-    /// Freezes the store in a folder; nothing when there is none.
+    /// Freezes a store; nothing when there is none.
     ///
     /// # Errors
     /// When it cannot be opened, or its writer does not let go of it.
-    pub fn freeze(dir: &Path) -> Result<Option<Self>, HubError> {
-        if !dir.join(STORE_FILE).exists() {
+    pub fn freeze(place: &StorePlace) -> Result<Option<Self>, HubError> {
+        if !place.exists() {
             return Ok(None);
         }
-        let file = StoreFile::in_folder(dir, system_clock())?;
-        let (writer, reader) = (file.open()?, file.open()?);
+        let place = place.with_clock(system_clock())?;
+        let (writer, reader) = (place.open()?, place.open()?);
+        let shown = PathBuf::from(place.shown());
         let failed = |source| HubError::Store {
-            path: file.path().to_owned(),
+            path: shown.clone(),
             source,
         };
-        writer.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+        hold(&writer, &reader).map_err(failed)?;
         Ok(Some(Self {
-            _writer: writer,
+            writer,
             reader,
-            path: file.path().to_owned(),
+            shown,
         }))
     }
 
@@ -65,42 +69,88 @@ impl FrozenStore {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn copy(&self, to: &Path, with_tokens: bool) -> Result<(), HubError> {
-        let copied = || -> rusqlite::Result<()> {
-            let mut copy = Connection::open(to)?;
-            let Some(reader) = self.reader.sqlite() else {
-                return Ok(());
-            };
-            Backup::new(reader, &mut copy)?.run_to_completion(PAGES, Duration::ZERO, None)?;
+    pub fn copy(self, to: &Path, with_tokens: bool) -> Result<(), HubError> {
+        let failed = |source: sql::Error| HubError::Store {
+            path: self.shown.clone(),
+            source,
+        };
+        match self.reader.sqlite() {
+            Some(reader) => copied_file(reader, to).map_err(|error| failed(error.into()))?,
+            None => {
+                // What is read from here on is what it was when it was frozen.
+                drop(self.writer);
+                copied_rows(&self.reader, to)?;
+            }
+        }
+        let finish = || -> rusqlite::Result<()> {
+            let copy = Connection::open(to)?;
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             match with_tokens {
                 true => Ok(()),
                 false => copy.execute_batch(SECRETS),
             }
         };
-        copied().map_err(|source| HubError::Store {
-            path: self.path.clone(),
-            source: source.into(),
-        })
+        finish().map_err(|error| failed(error.into()))
     }
 }
 
-/// Makes a copy the store of a folder that has none and in which no hub runs. A
+/// Keeps others from writing, and keeps what is read as it is now.
+fn hold(writer: &Db, reader: &Db) -> sql::Result<()> {
+    let Some(pg) = writer.shared() else {
+        return writer.execute_batch("BEGIN IMMEDIATE");
+    };
+    writer.patient()?;
+    reader.patient()?;
+    pg.begin()?;
+    reader.execute_batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+    copy::is_used(reader).map(drop)
+}
+
+fn copied_file(reader: &Connection, to: &Path) -> rusqlite::Result<()> {
+    let mut copy = Connection::open(to)?;
+    Backup::new(reader, &mut copy)?.run_to_completion(PAGES, Duration::ZERO, None)
+}
+
+fn copied_rows(reader: &Db, to: &Path) -> Result<(), HubError> {
+    let file = StoreFile::at(to, system_clock());
+    file.make_private()?;
+    let target = file.open()?;
+    let transaction = target.begin().map_err(Trouble::from)?;
+    copy::all(reader, &target)?;
+    transaction.commit().map_err(Trouble::from)?;
+    Ok(())
+}
+
+/// Makes a copy the store of a place that has none and in whose folder no hub runs. A
 /// copy of an earlier version is brought up to this one.
 ///
 /// # Errors
-/// When a hub runs there, the copy is of a later version, or cannot be moved.
-pub fn put_back(copy: &Path, dir: &Path) -> Result<(), HubError> {
+/// When a hub runs there, the copy is of a later version, or cannot be moved, or a database
+/// has a workspace already.
+pub fn put_back(copy: &Path, place: &StorePlace) -> Result<(), HubError> {
+    let dir = place.folder();
     if hub::runs_in(dir)? {
         return Err(HubError::Running(dir.to_owned()));
     }
-    let place = StoreFile::in_folder(dir, system_clock())?;
-    let failed = |source| HubError::Folder {
-        path: dir.to_owned(),
-        source,
+    let opened = match place.with_clock(system_clock())? {
+        Place::File(file) => {
+            fs::copy(copy, file.path()).map_err(|source| HubError::Folder {
+                path: dir.to_owned(),
+                source,
+            })?;
+            return file.open().map(drop);
+        }
+        database @ Place::Database(..) => database,
     };
-    fs::copy(copy, place.path()).map_err(failed)?;
-    place.open().map(drop)
+    let (from, target) = (StoreFile::at(copy, system_clock()).open()?, opened.open()?);
+    target.patient().map_err(Trouble::from)?;
+    let transaction = target.begin().map_err(Trouble::from)?;
+    if copy::is_used(&target).map_err(Trouble::from)? {
+        return Err(HubError::Taken(opened.shown()));
+    }
+    copy::all(&from, &target)?;
+    transaction.commit().map_err(Trouble::from)?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -112,17 +162,18 @@ mod tests {
     fn a_copy_has_what_was_said_and_tokens_only_when_asked_for() {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("hub");
-        assert!(FrozenStore::freeze(&store).unwrap().is_none());
+        let place = StorePlace::from(&store);
+        assert!(FrozenStore::freeze(&place).unwrap().is_none());
         let first = Tokens::open(&store)
             .unwrap()
             .ensure_repo("app", "app")
             .unwrap();
-        let frozen = FrozenStore::freeze(&store).unwrap().unwrap();
         for with_tokens in [true, false] {
+            let frozen = FrozenStore::freeze(&place).unwrap().unwrap();
             let copy = dir.path().join(format!("copy-{with_tokens}"));
             frozen.copy(&copy, with_tokens).unwrap();
             let place = dir.path().join(format!("hub-{with_tokens}"));
-            put_back(&copy, &place).unwrap();
+            put_back(&copy, &StorePlace::from(&place)).unwrap();
             let again = Tokens::open(&place)
                 .unwrap()
                 .ensure_repo("app", "other")
@@ -146,7 +197,7 @@ mod tests {
                 .unwrap()
         };
         write();
-        let frozen = FrozenStore::freeze(dir.path()).unwrap().unwrap();
+        let frozen = FrozenStore::freeze(&dir.path().into()).unwrap().unwrap();
         let (done, is_done) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(move || {

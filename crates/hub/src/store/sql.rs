@@ -13,7 +13,7 @@ mod value;
 
 pub(crate) use self::{
     error::{Error, OptionalExtension, Result},
-    params::{Params, params, params_from_iter},
+    params::{Listed, Params, params, params_from_iter},
     row::Row,
     statement::Statement,
     value::{FromSql, Kind, ToSql, Value},

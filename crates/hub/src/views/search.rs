@@ -24,7 +24,7 @@ const IN_SQLITE: &str = "SELECT d.kind, d.channel, d.root, d.key, c.name FROM se
     JOIN search_docs d ON d.id = search.rowid JOIN channels c ON c.id = d.channel
     WHERE search MATCH ?1 ORDER BY rank, d.key DESC LIMIT ?2";
 const IN_POSTGRES: &str = "SELECT d.kind, d.channel, d.root, d.key, c.name
-    FROM search_docs d JOIN channels c ON c.id = d.channel, to_tsquery('simple', ?1) asked
+    FROM search_docs d JOIN channels c ON c.id = d.channel, to_tsquery('simple', fold_words(?1)) asked
     WHERE d.words @@ asked ORDER BY ts_rank(d.words, asked) DESC, d.key DESC LIMIT ?2";
 
 /// A place where the words stand.

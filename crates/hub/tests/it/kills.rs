@@ -43,7 +43,7 @@ async fn serve_as_child() {
 }
 
 /// `kill -9` of itself at the armed point.
-fn die(name: &'static str) {
+pub(crate) fn die(name: &'static str) {
     static PASSED: AtomicU32 = AtomicU32::new(0);
     let armed = std::env::var(FAULT_VARIABLE).ok();
     if let Some(point) = armed.as_deref().and_then(FaultPoint::parse)

@@ -22,7 +22,9 @@ async fn a_hub_is_ready_when_it_writes_and_somebody_of_its_team_is_there() {
     assert!(said.contains("agents: ok, 1 of 6 connected"), "{said}");
 
     // Alive, but nothing can be written: that is no hub to send work to.
-    let frozen = FrozenStore::freeze(world.dir.path()).unwrap().unwrap();
+    let frozen = FrozenStore::freeze(&world.dir.path().into())
+        .unwrap()
+        .unwrap();
     let (status, said) = ready(&world).await;
     assert_eq!(status, 503, "{said}");
     assert!(said.starts_with("store: "), "{said}");

@@ -412,3 +412,30 @@ async fn the_memory_page_shows_what_the_lead_counted() {
         assert_eq!(shown.matches("coder.md").count(), 2, "counted once each");
     }
 }
+
+#[tokio::test]
+async fn a_search_finds_words_with_and_without_their_accents() {
+    let world = World::start().await;
+    for (said, asked) in [
+        ("the café opens", "cafe"),
+        ("a cafe closes", "café+closes"),
+        ("Übung macht den Meister", "ubung"),
+        ("naïve façade", "NAIVE+FACADE"),
+        ("Việt Nam", "viet"),
+        ("written apart: re\u{301}sume\u{301}", "résumé"),
+        ("ЖУРНАЛ открыт", "журнал"),
+        ("señal/niño.txt", "nino"),
+    ] {
+        world.say(said, None).await;
+        let hits = world.get(&world.ana, &format!("v1/search?q={asked}")).await;
+        let titles = hits["hits"].as_array().unwrap().iter();
+        let titles: Vec<&str> = titles.filter_map(|hit| hit["title"].as_str()).collect();
+        assert!(titles.contains(&said), "{asked}: {hits}");
+    }
+    // A letter of its own is not another one with a mark.
+    world.say("die Straße nach Łódź", None).await;
+    for asked in ["strasse", "lodz"] {
+        let hits = world.get(&world.ana, &format!("v1/search?q={asked}")).await;
+        assert_eq!(hits["hits"], json!([]), "{asked}");
+    }
+}

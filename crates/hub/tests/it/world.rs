@@ -10,7 +10,9 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use butler_hub::{Caps, Hub, HubConfig, HubTls, Operation, PersonToken, RepoTokens, Tokens};
+use butler_hub::{
+    Caps, Hub, HubConfig, HubTls, Operation, PersonToken, RepoTokens, StorePlace, Tokens,
+};
 use butler_policy::Redactor;
 use butler_protocol::{
     CardBody, CardTag, ChannelId, Clock, DecisionKind, Idem, MessageTs, PostTag, RequestId, Role,
@@ -34,6 +36,7 @@ pub(crate) struct World {
     pub ana: PersonToken,
     pub ben: PersonToken,
     pub http: reqwest::Client,
+    database: Option<Secret>,
     approvers: Vec<UserId>,
     /// Seconds that the hub's clock is ahead.
     pub ahead: Arc<AtomicU64>,
@@ -80,11 +83,26 @@ impl World {
         dir: TempDir,
         choose: impl FnOnce(&PersonToken, &PersonToken) -> Vec<UserId>,
     ) -> Self {
-        let mut tokens = Tokens::open(dir.path()).unwrap();
+        Self::at(dir, None, choose).await
+    }
+
+    /// A hub whose store is in a database.
+    pub(crate) async fn in_database(dir: TempDir, address: &Secret) -> Self {
+        Self::at(dir, Some(address.clone()), |_, _| Vec::new()).await
+    }
+
+    async fn at(
+        dir: TempDir,
+        database: Option<Secret>,
+        choose: impl FnOnce(&PersonToken, &PersonToken) -> Vec<UserId>,
+    ) -> Self {
+        let place = StorePlace::new(dir.path().to_owned(), database.clone());
+        let mut tokens = Tokens::open(place).unwrap();
         let repo = tokens.ensure_repo("/home/ana/app", "app").unwrap();
         let ana = tokens.ensure_person("ana").unwrap();
         let ben = tokens.ensure_person("ben").unwrap();
         let mut world = Self {
+            database,
             approvers: choose(&ana, &ben),
             ahead: Arc::default(),
             public_url: None,
@@ -109,6 +127,7 @@ impl World {
     pub(crate) async fn up(&mut self) {
         let port = self.base.port().unwrap_or(0);
         let mut config = config(self.dir.path(), ([127, 0, 0, 1], port).into());
+        config.database.clone_from(&self.database);
         config.approvers.clone_from(&self.approvers);
         config.reach.public_url.clone_from(&self.public_url);
         config.reach.tls.clone_from(&self.tls);
@@ -151,6 +170,12 @@ impl World {
             base: self.base.clone(),
             trust: self.trust.clone(),
         }
+    }
+
+    /// Waits for a hub that ends by itself.
+    pub(crate) async fn until_ended(&mut self) {
+        let (hub, _) = self.running.take().unwrap();
+        timeout(PATIENCE, hub.wait()).await.expect("the hub ends");
     }
 
     pub(crate) fn channel(&self) -> ChannelId {

@@ -6,6 +6,7 @@ use std::{
 };
 
 use butler_config::{FOLDER, Settings};
+use butler_hub::{HubError, StorePlace};
 
 use super::archive::{self, MACHINE, PRIVATE, STORE, Sheet, THREADS};
 use crate::{
@@ -16,6 +17,7 @@ use crate::{
     names,
     process::running,
     ui::Ui,
+    wiring,
 };
 
 /// Put back what `codebutler backup` saved, here or on another machine
@@ -35,7 +37,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     let settings = Settings::load(&root, &environment)?;
-    super::store_is_a_file(&settings)?;
     let home = &settings.home;
     fs::create_dir_all(home)?;
     // On the same disk as its destination.
@@ -53,13 +54,18 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             other.display()
         )));
     }
-    make_room(args.replace, &[&store, &threads], ui)?;
-    if staging.path().join(THREADS).is_dir() {
-        fs::rename(staging.path().join(THREADS), &threads)?;
+    let place = place_of(&settings, &store)?;
+    match place.database() {
+        // What is in a database stays there; it has to be an empty one.
+        Some(_) => make_room(args.replace, &[&threads], ui)?,
+        None => make_room(args.replace, &[&store, &threads], ui)?,
     }
     let copy = staging.path().join(STORE);
     if copy.exists() {
-        butler_hub::put_back(&copy, &store).map_err(CliError::because)?;
+        butler_hub::put_back(&copy, &place).map_err(not_put_back)?;
+    }
+    if staging.path().join(THREADS).is_dir() {
+        fs::rename(staging.path().join(THREADS), &threads)?;
     }
     ui.line(format_args!(
         "restored the conversations and threads of {} (made by {})",
@@ -80,9 +86,33 @@ fn store_folder(home: &Path, sheet: &Sheet) -> Result<PathBuf, CliError> {
     }
 }
 
+/// The folder, or the database that this machine's settings name in its place.
+fn place_of(settings: &Settings, store: &Path) -> Result<StorePlace, CliError> {
+    let configured = wiring::hub_store(settings);
+    if configured.database().is_none() {
+        return Ok(store.into());
+    }
+    if wiring::hub_folder(settings) != store {
+        let error =
+            "the backup is of a workspace with Slack and this machine's is without, or the reverse";
+        return Err(CliError::user(error)
+            .hint("set or remove the tokens under `slack` in config.json first"));
+    }
+    Ok(configured)
+}
+
+fn not_put_back(error: HubError) -> CliError {
+    let taken = matches!(error, HubError::Taken(_));
+    let error = CliError::because(error);
+    match taken {
+        true => error.hint("name an empty one: another `?schema=` in `hub.database` will do"),
+        false => error,
+    }
+}
+
 fn nobody_runs(home: &Path, root: &Path, store: &Path, sheet: &Sheet) -> Result<(), CliError> {
     let hub = butler_hub::runs_in(store).map_err(CliError::internal)?;
-    let own = crate::wiring::repo_name(home, root)?;
+    let own = wiring::repo_name(home, root)?;
     let names = [own.as_str(), sheet.repo.as_str()];
     let runs = |repo: &&str| running::names().any(|name| running::look(home, repo, name).is_some());
     if hub || names.iter().any(runs) {

@@ -37,7 +37,6 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
-    super::store_is_a_file(&settings)?;
     let file = &args.file;
     if file.exists() && !args.force {
         let error = CliError::user(format!("{} is there already", file.display()));
@@ -56,15 +55,14 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let mut copied = Copied::default();
     copied.bring_up(&threads, &copy)?;
     let folder = wiring::hub_folder(&settings);
-    let frozen = FrozenStore::freeze(&folder).map_err(CliError::internal)?;
+    let frozen = FrozenStore::freeze(&wiring::hub_store(&settings)).map_err(CliError::because)?;
     // Nobody is answered from here on, so what is written now belongs together.
     copied.bring_up(&threads, &copy)?;
-    if let Some(frozen) = &frozen {
+    if let Some(frozen) = frozen {
         let store = staging.path().join(STORE);
         let copied = frozen.copy(&store, args.with_secrets);
         copied.map_err(CliError::internal)?;
     }
-    drop(frozen);
     if args.with_secrets {
         let machine = staging.path().join(MACHINE);
         fs::create_dir(&machine)?;

@@ -71,12 +71,8 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             ui.line(format_args!("{name} was sent away"))?;
         }
         Some(What::Erase { name }) => {
-            if settings.machine.hub.database.is_some() {
-                let error =
-                    "people can be erased from the built-in store only, not from PostgreSQL";
-                return Err(CliError::user(error));
-            }
-            if hub_access::hub_runs(&settings)? {
+            let database = settings.machine.hub.database.is_some();
+            if !database && hub_access::hub_runs(&settings)? {
                 let error = CliError::user("a hub runs on this machine, and has the store open");
                 return Err(error.hint("end it first: `codebutler stop`, or Ctrl-C in `up`"));
             }
@@ -90,6 +86,9 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             ui.line(format_args!(
                 "forgotten: {messages}, {files}, {lines} of agents' logs, name, sessions, tokens"
             ))?;
+            if database {
+                ui.note("the database's own log (WAL) and backups of it hold the words until they are replaced");
+            }
         }
         Some(What::End { session }) => {
             tokens.end_session(session).map_err(|_| {

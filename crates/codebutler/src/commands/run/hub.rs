@@ -3,9 +3,11 @@
 
 mod machines;
 
-use std::{env, net::SocketAddr, time::Duration};
+use std::{env, fs, net::SocketAddr, time::Duration};
 
-use butler_config::{RepoFiles, Settings, machine_folder, set_up_root};
+use butler_config::{
+    Change, RepoFiles, Settings, edit, machine_folder, set_up_root, write_private,
+};
 use butler_hub::{Hub, HubConfig, HubError, runs_in};
 use butler_protocol::Secret;
 use serde_json::json;
@@ -67,7 +69,7 @@ enum HubCommand {
     },
     /// Print the certificate that the hub made for itself, for programs that want a file of it
     Certificate,
-    /// Move the workspace into a PostgreSQL database, for more than one hub
+    /// Move the workspace into a PostgreSQL database, for more than one hub; the hub may run
     Migrate {
         /// Its address: postgres://user:password@host/name
         #[arg(long, value_name = "ADDRESS")]
@@ -115,6 +117,7 @@ fn serve(settings: &Settings, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     if let Err(error) = &note {
         warn!(%error, "`codebutler status` will not see this process");
     }
+    process::allow_many_files();
     process::run(async move |cancel| {
         let ending = cancel.child_token();
         let serving = until_ended(settings, config, args.stand_by, &mut lines, &ending, ui);
@@ -213,20 +216,28 @@ async fn stand_by(
 }
 
 fn migrate(settings: &Settings, to: &str, ui: &Ui) -> Result<Exit, CliError> {
+    if settings.machine.hub.database.is_some() {
+        let error = CliError::user("the workspace is in a database already (hub.database)");
+        return Err(error.hint("back into a file: `codebutler backup --with-secrets`, take hub.database out, `codebutler restore`"));
+    }
     let place = wiring::store_in(settings, Some(Secret::new(to)));
     let to = place.database().unwrap_or_else(|| Secret::new(to));
-    let moved =
-        butler_hub::migrate(&wiring::hub_folder(settings), to).map_err(|error| match error {
-            HubError::Running(_) => CliError::user("stop the hub first: `codebutler stop`"),
-            other => CliError::because(other),
-        })?;
-    let home = settings.home.join("config.json");
+    let file = settings.home.join("config.json");
+    let named = Change::Set(json!(to.expose()));
+    let text = fs::read_to_string(&file).unwrap_or_else(|_| "{}\n".to_owned());
+    // Before anything is moved: where this fails, nothing was.
+    let text = edit(&text, &["hub", "database"], &named)
+        .map_err(|error| CliError::user(format!("{}: {error}", file.display())))?;
+    let moved = butler_hub::migrate(&wiring::hub_folder(settings), to.clone());
+    let moved = moved.map_err(CliError::because)?;
+    write_private(&file, &text)?;
     ui.line(format_args!(
-        "moved {} rows of {} tables; from now on `hub.database` in {} has to name the database",
+        "moved {} rows of {} tables; {} names the database now (`hub.database`)",
         moved.rows,
         moved.tables,
-        home.display()
+        file.display()
     ))?;
+    ui.note("a hub that ran ends by itself; its supervisor, or you, starts the next one on the database");
     Ok(Exit::Done)
 }
 

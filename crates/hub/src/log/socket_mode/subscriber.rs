@@ -7,7 +7,7 @@ use butler_protocol::Epoch;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::{Value, json};
 use tokio::{
-    sync::broadcast::{self, error::RecvError},
+    sync::broadcast::error::RecvError,
     time::{Instant, MissedTickBehavior, interval, sleep_until},
 };
 use tracing::{debug, info};
@@ -19,6 +19,7 @@ use crate::{
     identity::{Agent, Fence, names::APP},
     log::{
         self,
+        listeners::Listener,
         notice::{LoggedEvent, Notice, Shake},
         processes::{self, Standing},
     },
@@ -79,7 +80,7 @@ enum End {
 /// Serves a connection until it ends; never fails loudly, the client comes back.
 pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socket: WebSocket) {
     // Heard before read: an event between the two is found twice, not never.
-    let notices = app.notices.subscribe();
+    let notices = app.sockets.listeners.join(agent.key);
     let (caller, foreign) = (agent.clone(), !client.knows_us);
     let part = foreign.then(|| Part::join(&app, agent.key));
     if matches!(part, Some(None)) {
@@ -165,7 +166,7 @@ pub(super) async fn turn_away(words: String, mut socket: WebSocket) {
 }
 
 impl Subscriber {
-    async fn run(&mut self, mut notices: broadcast::Receiver<Arc<Notice>>) -> End {
+    async fn run(&mut self, mut notices: Listener) -> End {
         if self.greet().await.is_err() || self.reload().await.is_err() {
             return End::Gone;
         }
@@ -220,7 +221,8 @@ impl Subscriber {
                     Err(_) => return End::Gone,
                 },
                 _ = pings.tick() => self.socket.send(Frame::Ping("codebutler".into())).await,
-                _ = checks.tick() => match self.holding.is_silent() {
+                // A thousand that wait for nothing look for nothing.
+                _ = checks.tick(), if self.holding.standing.shared || self.queue.len() > 0 => match self.holding.is_silent() {
                     true => return End::Gone,
                     false => self.send_overdue().await,
                 },
@@ -305,10 +307,15 @@ impl Subscriber {
         let (app, agent, epoch) = (Arc::clone(&self.app), self.agent.clone(), self.epoch);
         let process = self.holding.process.clone();
         self.acks.push(Box::pin(async move {
-            let answer = answer.map(|mut answer| {
-                gate::clean_value(&app.redactor, &mut answer);
-                answer
-            });
+            let Some(mut answer) = answer else {
+                return app
+                    .sockets
+                    .acks
+                    .write(agent.key, epoch, process, seq)
+                    .await
+                    .map(|()| seq);
+            };
+            gate::clean_value(&app.redactor, &mut answer);
             app.store
                 .write(move |tx| {
                     let fence = Fence {
@@ -316,8 +323,7 @@ impl Subscriber {
                         thread: None,
                     };
                     agent.check_fence(tx.db(), Some(&fence))?;
-                    let first = log::acknowledge(tx.db(), agent.key, process.as_deref(), seq)?;
-                    if let Some(answer) = answer.filter(|_| first) {
+                    if log::acknowledge(tx.db(), agent.key, process.as_deref(), seq)? {
                         let event = log::event(tx.db(), seq)?;
                         answers::take(tx, &agent, &event, answer)?;
                     }

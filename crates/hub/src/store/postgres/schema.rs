@@ -4,7 +4,7 @@
 use super::{Pg, translate};
 use crate::store::{
     sql::{Result, params},
-    versions::{IN_POSTGRES, NEWEST, STEPS},
+    versions::{ALSO_IN_POSTGRES, IN_POSTGRES, NEWEST, STEPS},
 };
 
 /// What every store in PostgreSQL has besides.
@@ -39,6 +39,12 @@ fn steps(pg: &Pg, schema: &str) -> Result<u32> {
         match IN_POSTGRES.iter().find(|(version, _)| *version == at + 1) {
             Some((_, own)) => pg.batch(own)?,
             None => pg.batch(&translate::schema(step))?,
+        }
+        if let Some((_, also)) = ALSO_IN_POSTGRES
+            .iter()
+            .find(|(version, _)| *version == at + 1)
+        {
+            pg.batch(also)?;
         }
     }
     if found < NEWEST {

@@ -27,6 +27,9 @@ pub enum Error {
     /// The certificates to trust cannot be read.
     #[error(transparent)]
     Certificates(#[from] butler_tls::BadFile),
+    /// The workspace of this file is in a database now.
+    #[error("the workspace was moved into a database")]
+    Moved,
     /// There is no such row.
     #[error("no row")]
     NoRow,
