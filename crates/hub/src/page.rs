@@ -15,13 +15,15 @@ mod state;
 mod status;
 mod thread_actions;
 mod view;
+mod visit;
 
 use std::sync::Arc;
 
 pub(crate) use self::view::welcome::Welcome;
+use self::visit::{Visit, with_twin};
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, Path, Query, State},
+    extract::{DefaultBodyLimit, Path, Query},
     http::StatusCode,
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
@@ -33,27 +35,29 @@ use serde::Deserialize;
 use crate::{
     error::{Refusal, Refused, Trouble},
     hub::app::App,
-    identity::Person,
-    person_api::{guard::Somebody, message_form},
+    person_api::message_form,
+    store::db::Db,
     views::overview::Window,
     workspace::{self, channels},
 };
 
 pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
+    let pages = [
+        ("/c/{channel}", get(channel)),
+        ("/c/{channel}/{ts}", get(thread)),
+    ];
+    pages
+        .into_iter()
+        .fold(Router::new(), with_twin)
         .route("/", get(home))
         .route("/login", get(view::login::ask).post(view::login::enter))
         .route("/logout", post(view::login::leave))
-        .route("/c/{channel}", get(channel))
         .route("/archives/{channel}/{message}", get(archived))
-        .route("/c/{channel}/live", get(channel_live))
         .route("/c/{channel}/say", post(forms::say))
         .route("/c/{channel}/press", post(forms::press))
         .route("/c/{channel}/plan", post(forms::plan))
         .route("/c/{channel}/react", post(forms::react))
         .route("/c/{channel}/dismiss", post(forms::dismiss))
-        .route("/c/{channel}/{ts}", get(thread))
-        .route("/c/{channel}/{ts}/live", get(thread_live))
         .route("/c/{channel}/{ts}/stop", post(forms::stop))
         .route("/assets/{name}", get(assets::serve))
         .route("/sw.js", get(assets::service_worker))
@@ -68,11 +72,9 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 
 /// A message by the address that `chat.getPermalink` gives it.
 async fn archived(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
+    visit: Visit,
     Path((channel, message)): Path<(ChannelId, String)>,
 ) -> Result<Response, Turned> {
-    visitor(somebody)?;
     let digits = message.strip_prefix('p').unwrap_or_default();
     let ts = digits
         .split_at_checked(digits.len().saturating_sub(6))
@@ -80,11 +82,9 @@ async fn archived(
     let ts = ts.and_then(|ts| ts.parse::<MessageTs>().ok());
     let ts = ts.ok_or(Trouble::Refused(Refusal::MessageNotFound))?;
     let place = channel.clone();
-    let found = app
-        .store
-        .read(move |db| workspace::message::find(db, &place, &ts))
-        .await?
-        .ok_or(Trouble::Refused(Refusal::MessageNotFound))?;
+    let look = move |db: &Db| workspace::message::find(db, &place, &ts);
+    let found = visit.app.store.read(look).await?;
+    let found = found.ok_or(Trouble::Refused(Refusal::MessageNotFound))?;
     let address = format!("/c/{channel}/{}#m{}", found.root, found.ts);
     Ok(Redirect::to(&address).into_response())
 }
@@ -94,11 +94,7 @@ pub(crate) async fn nowhere() -> (StatusCode, Markup) {
     (StatusCode::NOT_FOUND, layout::nowhere())
 }
 
-async fn home(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
-) -> Result<Response, Turned> {
-    visitor(somebody)?;
+async fn home(Visit { app, .. }: Visit) -> Result<Response, Turned> {
     let all = app.store.read(|db| channels::list(db, None)).await?;
     Ok(match all.first() {
         Some(first) => Redirect::to(&format!("/c/{}", first.id)).into_response(),
@@ -109,7 +105,7 @@ async fn home(
 type Shown = Result<Markup, Turned>;
 
 /// A visitor who is shown something else than they asked for.
-struct Turned(Box<Response>);
+pub(crate) struct Turned(Box<Response>);
 
 impl IntoResponse for Turned {
     fn into_response(self) -> Response {
@@ -137,29 +133,10 @@ impl From<Trouble> for Turned {
     }
 }
 
-fn visitor(visitor: Result<Somebody, Refused>) -> Result<Person, Turned> {
-    Ok(visitor?.0)
-}
-
-async fn channel(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
-    Path(id): Path<ChannelId>,
-) -> Shown {
-    let person = visitor(somebody)?;
-    let view = look::channel(&app, person, id).await?;
-    Ok(view::channel::page(&view, &app.welcome))
-}
-
-async fn channel_live(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
-    Path(id): Path<ChannelId>,
-) -> Shown {
-    let person = visitor(somebody)?;
-    Ok(view::channel::parts(
-        &look::channel(&app, person, id).await?,
-    ))
+async fn channel(visit: Visit, Path(id): Path<ChannelId>) -> Shown {
+    let view = look::channel(&visit, id).await?;
+    let page = |view: &_| view::channel::page(view, &visit.app.welcome);
+    visit.draw(&view, page, view::channel::parts)
 }
 
 /// `?before=<ts>` shows an older part of a long thread.
@@ -182,31 +159,14 @@ impl Older {
 }
 
 async fn thread(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
+    visit: Visit,
     Path((channel, ts)): Path<(ChannelId, MessageTs)>,
     Query(older): Query<Older>,
 ) -> Shown {
-    let person = visitor(somebody)?;
     let id = ThreadId::new(channel, ts);
-    look::seen(&app, &person, &id).await?;
-    Ok(view::thread::page(
-        &look::thread(&app, person, id, older.window()).await?,
-    ))
-}
-
-async fn thread_live(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
-    Path((channel, ts)): Path<(ChannelId, MessageTs)>,
-    Query(older): Query<Older>,
-) -> Shown {
-    let person = visitor(somebody)?;
-    let id = ThreadId::new(channel, ts);
-    if older.seen.is_some() {
-        look::seen(&app, &person, &id).await?;
+    if !visit.live || older.seen.is_some() {
+        look::seen(&visit.app, &visit.person, &id).await?;
     }
-    Ok(view::thread::parts(
-        &look::thread(&app, person, id, older.window()).await?,
-    ))
+    let view = look::thread(&visit, id, older.window()).await?;
+    visit.draw(&view, view::thread::page, view::thread::parts)
 }

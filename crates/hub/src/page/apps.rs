@@ -4,24 +4,18 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Form, Router,
-    body::Bytes,
-    extract::{Path, State},
-    response::Redirect,
-    routing::post,
-};
+use axum::{Form, Router, body::Bytes, extract::Path, response::Redirect, routing::post};
 use butler_protocol::{ChannelId, MessageTs};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Turned, state::Filled, visitor};
+use super::{Turned, state::Filled, visit::Visit};
 use crate::page::render::{blocks, elements::plain, text::Names};
 use crate::{
-    error::{Refusal, Refused, Trouble},
+    error::{Refusal, Trouble},
     hub::app::App,
-    person_api::{edits, guard::Somebody, person_actions},
+    person_api::{edits, person_actions},
     workspace::modals::{
         self,
         interactions::{self, UNANSWERED},
@@ -137,13 +131,7 @@ pub(super) fn offers(channel: &ChannelId, root: Option<&MessageTs>) -> Markup {
 type Sent = Result<Redirect, Turned>;
 
 /// A modal is sent or closed, or an element of it is used.
-async fn modal(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
-    Path(id): Path<String>,
-    body: Bytes,
-) -> Sent {
-    let person = visitor(somebody)?;
+async fn modal(Visit { app, person, .. }: Visit, Path(id): Path<String>, body: Bytes) -> Sent {
     person_actions::only_here(&app)?;
     let filled = Filled::read(&body);
     let channel = app
@@ -174,12 +162,10 @@ struct Used {
 }
 
 async fn used(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
+    Visit { app, person, .. }: Visit,
     Path(channel): Path<ChannelId>,
     Form(used): Form<Used>,
 ) -> Sent {
-    let person = visitor(somebody)?;
     let back = match &used.ts {
         Some(ts) => Redirect::to(&format!("/c/{channel}/{ts}")),
         None => Redirect::to(&format!("/c/{channel}")),

@@ -1,23 +1,19 @@
 //! What people send from the page. Every form works without script: it answers
 //! with the page that it changed.
 
-use std::sync::Arc;
-
 use axum::{
     Form,
     body::Bytes,
-    extract::{Path, Request, State},
+    extract::{Path, Request},
     response::Redirect,
 };
 use butler_protocol::{ChannelId, Complexity, MessageTs, RequestId, Usd};
 use serde::Deserialize;
 
-use super::{Turned, state::Filled, visitor};
+use super::{Turned, state::Filled, visit::Visit};
 use crate::{
-    error::{Refusal, Refused, Trouble},
-    hub::app::App,
+    error::{Refusal, Trouble},
     person_api::{
-        guard::Somebody,
         message_form,
         person_actions::{self, MessageForm},
     },
@@ -32,12 +28,10 @@ fn back_to(channel: &ChannelId, root: &MessageTs) -> Redirect {
 
 /// Says something; a new thread opens itself.
 pub(super) async fn say(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
+    Visit { app, person, .. }: Visit,
     Path(channel): Path<ChannelId>,
     request: Request,
 ) -> Sent {
-    let person = visitor(somebody)?;
     let form = message_form::read(&app, request, Some(channel.clone())).await?;
     let thread = form.thread.clone();
     let (ts, _) = person_actions::say(&app, person, form).await?;
@@ -46,12 +40,10 @@ pub(super) async fn say(
 
 /// Uses an element of a message, with the state of all its fields.
 pub(super) async fn press(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
+    Visit { app, person, .. }: Visit,
     Path(channel): Path<ChannelId>,
     body: Bytes,
 ) -> Sent {
-    let person = visitor(somebody)?;
     let filled = Filled::read(&body);
     let missing = || Trouble::Refused(Refusal::MessageNotFound);
     let ts = filled.ts.clone().ok_or_else(missing)?;
@@ -89,12 +81,10 @@ pub(super) struct EditedPlan {
 
 /// Approves a plan as it was changed on its card.
 pub(super) async fn plan(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
+    Visit { app, person, .. }: Visit,
     Path(channel): Path<ChannelId>,
     Form(form): Form<EditedPlan>,
 ) -> Sent {
-    let person = visitor(somebody)?;
     let lines = |text: &str| text.lines().map(str::to_owned).collect();
     let cap = match form.cap.trim() {
         "" => None,
@@ -140,12 +130,10 @@ pub(super) struct Reaction {
 
 /// Adds the person's reaction, or takes it back when it is there.
 pub(super) async fn react(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
+    Visit { app, person, .. }: Visit,
     Path(channel): Path<ChannelId>,
     Form(reaction): Form<Reaction>,
 ) -> Sent {
-    let person = visitor(somebody)?;
     let (place, ts, name) = (channel.clone(), reaction.ts.clone(), reaction.name.clone());
     let user = person.id.clone();
     let there = app
@@ -165,12 +153,10 @@ pub(super) struct Note {
 
 /// Puts away a message that only this person sees.
 pub(super) async fn dismiss(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
+    Visit { app, person, .. }: Visit,
     Path(channel): Path<ChannelId>,
     Form(note): Form<Note>,
 ) -> Sent {
-    let person = visitor(somebody)?;
     let (place, ts) = (channel.clone(), note.ts.clone());
     app.store
         .write(move |tx| ephemeral::dismiss(tx, &place, &ts, &person.id))
@@ -184,11 +170,9 @@ pub(super) async fn dismiss(
 
 /// Says "stop": everybody at work in the thread obeys it.
 pub(super) async fn stop(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
+    Visit { app, person, .. }: Visit,
     Path((channel, root)): Path<(ChannelId, MessageTs)>,
 ) -> Sent {
-    let person = visitor(somebody)?;
     let form = MessageForm {
         channel: channel.clone(),
         thread: Some(root.clone()),

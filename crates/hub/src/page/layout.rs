@@ -109,6 +109,21 @@ pub(super) fn page(
     )
 }
 
+/// A page beside the conversation: what it is called, what it shows, and its content.
+pub(super) fn overview(
+    (title, about): (&str, &Markup),
+    here: Here<'_>,
+    around: &Around,
+    content: &Markup,
+) -> Markup {
+    let live = Live {
+        address: format!("{}/live", here.address()),
+        ..Live::default()
+    };
+    let content = html! { header.top { h1 { (title) } p.soft { (about) } } (content) };
+    page(title, here, around, &live, &content)
+}
+
 fn side(here: Here<'_>, around: &Around) -> Markup {
     html! {
         div.side {

@@ -6,7 +6,7 @@ use butler_policy::Duty;
 use butler_protocol::{ChannelId, PostTag, ThreadId};
 use serde_json::Value;
 
-use super::{apps, layout::Around};
+use super::{apps, layout::Around, visit::Visit};
 use crate::page::{
     render::{attached::FileTexts, text::Names},
     view::{
@@ -125,13 +125,10 @@ impl Reader {
 }
 
 /// The channel with its newest threads.
-pub(super) async fn channel(
-    app: &App,
-    person: Person,
-    id: ChannelId,
-) -> Result<ChannelView, Trouble> {
-    let reader = Reader::new(app, person);
-    app.store
+pub(super) async fn channel(visit: &Visit, id: ChannelId) -> Result<ChannelView, Trouble> {
+    let reader = visit.reader();
+    let store = &visit.app.store;
+    store
         .read(move |db| {
             let channel = channels::get(db, &id)?;
             let range = read::Range {
@@ -170,14 +167,14 @@ pub(super) async fn seen(app: &App, person: &Person, thread: &ThreadId) -> Resul
 
 /// A thread, or an older part of it.
 pub(super) async fn thread(
-    app: &App,
-    person: Person,
+    visit: &Visit,
     thread: ThreadId,
     window: Window,
 ) -> Result<ThreadPage, Trouble> {
-    let reader = Reader::new(app, person);
-    let caps = app.rules.caps.clone();
-    app.store
+    let reader = visit.reader();
+    let caps = visit.app.rules.caps.clone();
+    let store = &visit.app.store;
+    store
         .read(move |db| {
             let channel = channels::get(db, &thread.channel)?;
             let older = window.before.is_some();

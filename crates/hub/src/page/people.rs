@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use axum::{
     Form, Router,
-    extract::State,
     http::HeaderMap,
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
@@ -15,38 +14,35 @@ use serde::Deserialize;
 
 use super::{
     Shown, Turned,
-    look::Reader,
     view::people::{self, PeopleView},
-    visitor,
+    visit::{Visit, with_twin},
 };
 use crate::{
-    error::{Refused, Trouble},
+    error::Trouble,
     hub::app::App,
-    identity::{Person, audit, people as everybody},
-    person_api::{guard::Somebody, people as people_api},
+    identity::{audit, people as everybody},
+    person_api::people as people_api,
     workspace::access,
 };
 
 /// What the page shows of the audit.
 const NEWEST: u64 = 50;
 
-type Seen = Result<Somebody, Refused>;
 type Sent = Result<Response, Turned>;
 
 pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/people", get(shown))
-        .route("/people/live", get(live))
+    with_twin(Router::new(), ("/people", get(shown)))
         .route("/people/invite", post(invite))
         .route("/people/give", post(give))
         .route("/people/send-away", post(send_away))
         .route("/people/end-session", post(end_session))
 }
 
-async fn gather(app: &App, person: Person, link: Option<String>) -> Result<PeopleView, Trouble> {
-    let reader = Reader::new(app, person.clone());
-    let rules = app.rules.clone();
-    app.store
+async fn gather(visit: &Visit, link: Option<String>) -> Result<PeopleView, Trouble> {
+    let (reader, person) = (visit.reader(), visit.person.clone());
+    let rules = visit.app.rules.clone();
+    let store = &visit.app.store;
+    store
         .read(move |db| {
             let administers = access::may(db, &rules, &person, Right::Administer).is_ok();
             let own = (!administers).then_some(&person.id);
@@ -69,12 +65,9 @@ async fn gather(app: &App, person: Person, link: Option<String>) -> Result<Peopl
         .await
 }
 
-async fn shown(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    Ok(people::page(&gather(&app, visitor(seen)?, None).await?))
-}
-
-async fn live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    Ok(people::parts(&gather(&app, visitor(seen)?, None).await?))
+async fn shown(visit: Visit) -> Shown {
+    let view = gather(&visit, None).await?;
+    visit.draw(&view, people::page, people::parts)
 }
 
 #[derive(Deserialize)]
@@ -84,16 +77,10 @@ struct Inviting {
 }
 
 /// Shows the link at once: it is not kept, only its hash is.
-async fn invite(
-    State(app): State<Arc<App>>,
-    seen: Seen,
-    headers: HeaderMap,
-    Form(inviting): Form<Inviting>,
-) -> Sent {
-    let person = visitor(seen)?;
-    let code = people_api::invited(&app, &person, inviting.name, inviting.role).await?;
-    let link = people_api::invitation(&app, &headers, &code);
-    let view = gather(&app, person, Some(link)).await?;
+async fn invite(visit: Visit, headers: HeaderMap, Form(inviting): Form<Inviting>) -> Sent {
+    let code = people_api::invited(&visit.app, &visit.person, inviting.name, inviting.role).await?;
+    let link = people_api::invitation(&visit.app, &headers, &code);
+    let view = gather(&visit, Some(link)).await?;
     Ok(people::page(&view).into_response())
 }
 
@@ -103,8 +90,8 @@ struct Giving {
     role: Standing,
 }
 
-async fn give(State(app): State<Arc<App>>, seen: Seen, Form(giving): Form<Giving>) -> Sent {
-    people_api::given(&app, &visitor(seen)?, giving.id, giving.role).await?;
+async fn give(Visit { app, person, .. }: Visit, Form(giving): Form<Giving>) -> Sent {
+    people_api::given(&app, &person, giving.id, giving.role).await?;
     Ok(Redirect::to("/people").into_response())
 }
 
@@ -113,8 +100,8 @@ struct Whom {
     id: UserId,
 }
 
-async fn send_away(State(app): State<Arc<App>>, seen: Seen, Form(whom): Form<Whom>) -> Sent {
-    people_api::sent_away(&app, &visitor(seen)?, whom.id).await?;
+async fn send_away(Visit { app, person, .. }: Visit, Form(whom): Form<Whom>) -> Sent {
+    people_api::sent_away(&app, &person, whom.id).await?;
     Ok(Redirect::to("/people").into_response())
 }
 
@@ -123,7 +110,7 @@ struct Which {
     id: String,
 }
 
-async fn end_session(State(app): State<Arc<App>>, seen: Seen, Form(which): Form<Which>) -> Sent {
-    people_api::ended(&app, &visitor(seen)?, which.id).await?;
+async fn end_session(Visit { app, person, .. }: Visit, Form(which): Form<Which>) -> Sent {
+    people_api::ended(&app, &person, which.id).await?;
     Ok(Redirect::to("/people").into_response())
 }

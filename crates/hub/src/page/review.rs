@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::{
     Form, Router,
-    extract::{Path, Query, State},
+    extract::{Path, Query},
     response::Redirect,
     routing::{get, post},
 };
@@ -14,23 +14,18 @@ use serde::Deserialize;
 
 use super::{
     Shown, Turned,
-    look::Reader,
     render::diff,
     view::{
         changes::{self, ChangesView, Look},
         overviews::place,
         thread::address,
     },
-    visitor,
+    visit::{Visit, with_twin},
 };
 use crate::{
-    error::{Refusal, Refused, Trouble},
+    error::{Refusal, Trouble},
     hub::app::App,
-    identity::Person,
-    person_api::{
-        guard::Somebody,
-        person_actions::{self, MessageForm, thread_actions},
-    },
+    person_api::person_actions::{self, MessageForm, thread_actions},
     store::db::Db,
     views::{
         needs, overview, pulls,
@@ -40,14 +35,11 @@ use crate::{
     workspace::{access, decide, message, read},
 };
 
-type Seen = Result<Somebody, Refused>;
 type Thread = Path<(ChannelId, MessageTs)>;
 type Sent = Result<Redirect, Turned>;
 
 pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/c/{channel}/{ts}/changes", get(page))
-        .route("/c/{channel}/{ts}/changes/live", get(live))
+    with_twin(Router::new(), ("/c/{channel}/{ts}/changes", get(page)))
         .route("/c/{channel}/{ts}/review/comment", post(comment))
         .route("/c/{channel}/{ts}/review/drop", post(drop_draft))
         .route("/c/{channel}/{ts}/review/send", post(send))
@@ -55,14 +47,14 @@ pub(super) fn routes() -> Router<Arc<App>> {
 }
 
 async fn gather(
-    app: &App,
-    person: Person,
+    visit: &Visit,
     (channel, ts): (ChannelId, MessageTs),
     look: Look,
 ) -> Result<ChangesView, Trouble> {
-    let (channel, thread) = place(app, channel, ts).await?;
-    let reader = Reader::new(app, person);
-    app.store
+    let (channel, thread) = place(&visit.app, channel, ts).await?;
+    let reader = visit.reader();
+    let store = &visit.app.store;
+    store
         .read(move |db| {
             let decisions = decide::of_thread(db, &thread)?;
             let merges =
@@ -98,26 +90,9 @@ async fn gather(
         .await
 }
 
-async fn page(
-    State(app): State<Arc<App>>,
-    seen: Seen,
-    Path(at): Thread,
-    Query(look): Query<Look>,
-) -> Shown {
-    Ok(changes::page(
-        &gather(&app, visitor(seen)?, at, look).await?,
-    ))
-}
-
-async fn live(
-    State(app): State<Arc<App>>,
-    seen: Seen,
-    Path(at): Thread,
-    Query(look): Query<Look>,
-) -> Shown {
-    Ok(changes::parts(
-        &gather(&app, visitor(seen)?, at, look).await?,
-    ))
+async fn page(visit: Visit, Path(at): Thread, Query(look): Query<Look>) -> Shown {
+    let view = gather(&visit, at, look).await?;
+    visit.draw(&view, changes::page, changes::parts)
 }
 
 /// The page again, as it was looked at. Only a query is taken from the form: it must
@@ -182,12 +157,10 @@ fn new_comment(
 
 /// Keeps a comment until the review is sent.
 async fn comment(
-    State(app): State<Arc<App>>,
-    seen: Seen,
+    Visit { app, person, .. }: Visit,
     Path((channel, ts)): Thread,
     Form(form): Form<CommentForm>,
 ) -> Sent {
-    let person = visitor(seen)?;
     person_actions::only_here(&app)?;
     let (_, thread) = place(&app, channel, ts).await?;
     let (at, back) = (thread.clone(), form.back.clone());
@@ -210,12 +183,10 @@ struct DropForm {
 }
 
 async fn drop_draft(
-    State(app): State<Arc<App>>,
-    seen: Seen,
+    Visit { app, person, .. }: Visit,
     Path((channel, ts)): Thread,
     Form(form): Form<DropForm>,
 ) -> Sent {
-    let person = visitor(seen)?;
     let (_, thread) = place(&app, channel, ts).await?;
     let write = app
         .store
@@ -232,12 +203,10 @@ struct SendForm {
 
 /// Says all drafts to the Coder, as one message of this person.
 async fn send(
-    State(app): State<Arc<App>>,
-    seen: Seen,
+    Visit { app, person, .. }: Visit,
     Path((channel, ts)): Thread,
     Form(form): Form<SendForm>,
 ) -> Sent {
-    let person = visitor(seen)?;
     person_actions::only_here(&app)?;
     let (_, thread) = place(&app, channel, ts).await?;
     let (at, rules) = (thread.clone(), app.rules.clone());
@@ -278,12 +247,10 @@ struct ViewedForm {
 
 /// Marks a file as gone through.
 async fn viewed(
-    State(app): State<Arc<App>>,
-    seen: Seen,
+    Visit { app, person, .. }: Visit,
     Path((channel, ts)): Thread,
     Form(form): Form<ViewedForm>,
 ) -> Sent {
-    let person = visitor(seen)?;
     let (_, thread) = place(&app, channel, ts).await?;
     let at = thread.clone();
     let (path, digest) = (form.path, form.digest);

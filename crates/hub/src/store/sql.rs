@@ -6,6 +6,7 @@
 //! to what PostgreSQL reads as well (`docs/decisions/0068`).
 
 mod error;
+mod from_row;
 mod params;
 mod row;
 mod statement;

@@ -133,40 +133,29 @@ fn lines(db: &Db, column: &'static str, thread: Option<&ThreadId>) -> Result<Vec
         "SELECT {column}, count(*), sum(coalesce(cost, amount)) AS spent FROM reservations
          WHERE ?1 IS NULL OR (channel = ?1 AND root = ?2) GROUP BY 1 ORDER BY spent DESC, 1"
     );
-    let mut statement = db.prepare_cached(&sql)?;
     let keys = params![
         thread.map(|thread| thread.channel.as_str()),
         thread.map(|thread| thread.root.as_str())
     ];
-    let rows = statement.query_map(keys, |row| {
-        Ok(Line {
-            name: row.get(0)?,
-            calls: row.get(1)?,
-            cost: Usd::from_nanos(row.get(2)?),
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = db.rows::<(String, i64, i64)>(&sql, keys)?.into_iter();
+    let lines = rows.map(|(name, calls, spent)| Line {
+        name,
+        calls,
+        cost: Usd::from_nanos(spent),
+    });
+    Ok(lines.collect())
 }
 
 fn threads(db: &Db) -> Result<Vec<ThreadLine>, Trouble> {
-    let mut statement = db.prepare_cached(
+    let rows: Vec<(String, String, i64, i64, String)> = db.rows(
         "SELECT s.channel, s.root, count(*), sum(coalesce(cost, amount)) AS spent,
                 coalesce((SELECT json_extract(m.body, '$.text') FROM messages m
                   WHERE m.channel = s.channel AND m.ts = s.root), '')
          FROM reservations s GROUP BY s.channel, s.root ORDER BY spent DESC LIMIT ?1",
+        [THREADS],
     )?;
-    let rows = statement.query_map([THREADS], |row| {
-        Ok((
-            row.get::<_, String>(0)?,
-            row.get::<_, String>(1)?,
-            row.get(2)?,
-            row.get::<_, i64>(3)?,
-            row.get::<_, String>(4)?,
-        ))
-    })?;
     let mut found = Vec::new();
-    for row in rows {
-        let (channel, root, calls, spent, title) = row?;
+    for (channel, root, calls, spent, title) in rows {
         let Ok(root) = root.parse() else { continue };
         found.push(ThreadLine {
             thread: ThreadId::new(ChannelId::new(channel), root),

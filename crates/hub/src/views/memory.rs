@@ -29,15 +29,12 @@ pub(crate) fn keep(db: &Db, repo: &str, figures: &[LearningFigures]) -> Result<(
 
 /// Every team's, by repository.
 pub(crate) fn all(db: &Db) -> Result<Vec<TeamMemory>, Trouble> {
-    let mut statement =
-        db.prepare_cached("SELECT repo, figures, told_ms FROM memory ORDER BY repo")?;
-    let rows = statement.query_map([], |row| {
-        let figures: String = row.get(1)?;
-        Ok(TeamMemory {
-            repo: row.get(0)?,
-            figures: serde_json::from_str(&figures).unwrap_or_default(),
-            told_ms: row.get(2)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql = "SELECT repo, figures, told_ms FROM memory ORDER BY repo";
+    let rows = db.rows::<(String, String, i64)>(sql, [])?.into_iter();
+    let teams = rows.map(|(repo, figures, told_ms)| TeamMemory {
+        repo,
+        figures: serde_json::from_str(&figures).unwrap_or_default(),
+        told_ms,
+    });
+    Ok(teams.collect())
 }

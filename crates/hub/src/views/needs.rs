@@ -13,10 +13,7 @@ use serde::Serialize;
 use crate::{
     error::Trouble,
     identity::Person,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    store::{db::Db, sql::params},
     workspace::{
         access, channels,
         decide::{self, Rules},
@@ -108,46 +105,33 @@ impl Kind {
 
 /// Everything that waits for anybody, what waits longest first.
 pub(crate) fn of_all(db: &Db) -> Result<Vec<Need>, Trouble> {
-    let mut found = Vec::new();
-    for card in decide::waiting(db)? {
-        found.extend(of_card(db, &card)?);
-    }
-    for need in others(db)? {
-        if !is_over(db, &need.thread)? {
-            found.push(need);
-        }
-    }
-    still_there(db, found)
+    waiting(db, |_| Ok(true), |_| Ok(true))
 }
 
 /// Everything that waits for a person, what waits longest first.
 pub(crate) fn of(db: &Db, rules: &Rules, person: &Person) -> Result<Vec<Need>, Trouble> {
+    let decides = |card: &DecisionView| may_decide(db, rules, card, person);
+    let concerns = |need: &Need| Ok(rules.in_slack || concerns(db, &need.thread, person)?);
+    waiting(db, decides, concerns)
+}
+
+/// The cards and what is none, without what is over and what a person put away, in order.
+fn waiting(
+    db: &Db,
+    decides: impl Fn(&DecisionView) -> Result<bool, Trouble>,
+    concerns: impl Fn(&Need) -> Result<bool, Trouble>,
+) -> Result<Vec<Need>, Trouble> {
     let mut found = Vec::new();
     for card in decide::waiting(db)? {
-        if may_decide(db, rules, &card, person)? {
-            found.extend(of_card(db, &card)?);
+        if decides(&card)? {
+            found.push(of_card(db, &card)?);
         }
     }
-    for need in others(db)? {
-        let over = is_over(db, &need.thread)?;
-        if !over && (rules.in_slack || concerns(db, &need.thread, person)?) {
+    for need in [questions(db)?, stopped(db)?, failed(db)?, held(db)?].concat() {
+        if !is_over(db, &need.thread)? && concerns(&need)? {
             found.push(need);
         }
     }
-    still_there(db, found)
-}
-
-/// What waits and is no card.
-fn others(db: &Db) -> Result<Vec<Need>, Trouble> {
-    let mut others = questions(db)?;
-    others.extend(stopped(db)?);
-    others.extend(failed(db)?);
-    others.extend(held(db)?);
-    Ok(others)
-}
-
-/// Without what a person put away, in order.
-fn still_there(db: &Db, found: Vec<Need>) -> Result<Vec<Need>, Trouble> {
     let mut kept = Vec::new();
     for need in found {
         if !is_archived(db, &need)? {
@@ -173,7 +157,7 @@ fn may_decide(
     }
 }
 
-fn of_card(db: &Db, card: &DecisionView) -> Result<Option<Need>, Trouble> {
+fn of_card(db: &Db, card: &DecisionView) -> Result<Need, Trouble> {
     let asked = &card.asked;
     let why = match asked.kind {
         DecisionKind::Plan => "The plan is waiting for approval",
@@ -186,7 +170,7 @@ fn of_card(db: &Db, card: &DecisionView) -> Result<Option<Need>, Trouble> {
         DecisionKind::Picture => "A picture is waiting to be accepted",
         DecisionKind::Cap => "The budget is used up",
     };
-    Ok(Some(Need {
+    Ok(Need {
         channel: channels::get(db, &asked.thread.channel)?.name,
         title: title(db, &asked.thread)?,
         kind: Kind::of_card(asked.kind),
@@ -195,7 +179,7 @@ fn of_card(db: &Db, card: &DecisionView) -> Result<Option<Need>, Trouble> {
         message: Some(asked.message.clone()),
         from: Some(asked.from),
         thread: asked.thread.clone(),
-    }))
+    })
 }
 
 fn ms_of(ts: &MessageTs) -> i64 {
@@ -236,11 +220,11 @@ fn place((channel, root, role): Where) -> Option<(ThreadId, Option<Role>)> {
 }
 
 fn rows(db: &Db, sql: &str) -> Result<Vec<(Where, i64)>, Trouble> {
-    let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map([], |row| {
-        Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = db.rows::<(String, String, String, i64)>(sql, [])?;
+    let rows = rows.into_iter();
+    Ok(rows
+        .map(|(channel, root, role, at)| ((channel, root, role), at))
+        .collect())
 }
 
 /// Roles that sleep until a person answers.
@@ -270,17 +254,13 @@ fn questions(db: &Db) -> Result<Vec<Need>, Trouble> {
 
 /// The last record of a role that says what it does.
 fn last_state(db: &Db, (channel, root, role): &Where) -> Result<Option<Record>, Trouble> {
-    let entry: Option<String> = db
-        .prepare_cached(
-            "SELECT entry FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3
-             AND json_extract(entry, '$.record.t') IN
-               ('activation_started', 'activation_ended', 'assistant', 'parked', 'user')
-             ORDER BY seq DESC LIMIT 1",
-        )?
-        .query_row(params![channel, root, role], |row| row.get(0))
-        .optional()?;
+    let sql = "SELECT entry FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3
+        AND json_extract(entry, '$.record.t') IN
+          ('activation_started', 'activation_ended', 'assistant', 'parked', 'user')
+        ORDER BY seq DESC LIMIT 1";
+    let entry: Option<(String,)> = db.first(sql, params![channel, root, role])?;
     // A record of a later release is none that waits as we know it.
-    Ok(entry.and_then(|entry| Some(serde_json::from_str::<Entry>(&entry).ok()?.record)))
+    Ok(entry.and_then(|(entry,)| Some(serde_json::from_str::<Entry>(&entry).ok()?.record)))
 }
 
 /// Threads that a person stopped and nobody told to go on.
@@ -304,7 +284,7 @@ fn stopped(db: &Db) -> Result<Vec<Need>, Trouble> {
 
 /// Threads whose last stretch of work did not end well.
 fn failed(db: &Db) -> Result<Vec<Need>, Trouble> {
-    let mut statement = db.prepare_cached(
+    let rows: Vec<(String, String, String, String, i64)> = db.rows(
         "SELECT channel, root, role, entry, at_ms FROM (SELECT channel, root, role, entry, at_ms,
              row_number() OVER (PARTITION BY channel, root ORDER BY at_ms DESC) AS place
            FROM (SELECT channel, root, role, entry,
@@ -312,19 +292,15 @@ fn failed(db: &Db) -> Result<Vec<Need>, Trouble> {
              WHERE json_extract(entry, '$.record.ending.how') IN ('failed', 'stuck', 'turn_limit'))
              ended) newest
          WHERE place = 1 ORDER BY channel, root",
+        [],
     )?;
-    let rows = statement.query_map([], |row| {
-        let at: Where = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok((at, row.get::<_, String>(3)?, row.get::<_, i64>(4)?))
-    })?;
-    let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
     let mut found = Vec::new();
-    for (at, entry, at_ms) in rows {
+    for (channel, root, role, entry, at_ms) in rows {
         let ending = match serde_json::from_str::<Entry>(&entry).map(|entry| entry.record) {
             Ok(Record::ActivationEnded { ending, .. }) => ending,
             _ => continue,
         };
-        let Some((thread, role)) = place(at) else {
+        let Some((thread, role)) = place((channel, root, role)) else {
             continue;
         };
         if went_on(db, &thread, at_ms)? {
@@ -377,21 +353,20 @@ fn is_over(db: &Db, thread: &ThreadId) -> Result<bool, Trouble> {
     let sql = "SELECT state <> 'open' FROM pulls WHERE channel = ?1 AND root = ?2
         ORDER BY number DESC LIMIT 1";
     let keys = params![thread.channel.as_str(), thread.root.as_str()];
-    let over = db.prepare_cached(sql)?.query_row(keys, |row| row.get(0));
-    Ok(over.optional()?.unwrap_or(false))
+    let (over,) = db.first(sql, keys)?.unwrap_or((false,));
+    Ok(over)
 }
 
 /// Whether a person took part in a thread. One in which nobody did is everybody's.
 fn concerns(db: &Db, thread: &ThreadId, person: &Person) -> Result<bool, Trouble> {
-    let mut statement = db.prepare_cached(
+    let keys = params![thread.channel.as_str(), thread.root.as_str()];
+    let people: Vec<(String,)> = db.rows(
         "SELECT DISTINCT author FROM messages WHERE channel = ?1 AND root = ?2 AND role IS NULL
          UNION SELECT r.person FROM run_items i JOIN runs r USING (repo, request)
          WHERE i.channel = ?1 AND i.root = ?2",
+        keys,
     )?;
-    let keys = params![thread.channel.as_str(), thread.root.as_str()];
-    let people = statement.query_map(keys, |row| row.get::<_, String>(0))?;
-    let people: Vec<String> = people.collect::<Result<_, _>>()?;
-    Ok(people.is_empty() || people.iter().any(|one| one == person.id.as_str()))
+    Ok(people.is_empty() || people.iter().any(|(one,)| one == person.id.as_str()))
 }
 
 /// Whether a person put the thread away since.
@@ -399,10 +374,7 @@ fn is_archived(db: &Db, need: &Need) -> Result<bool, Trouble> {
     let sql = "SELECT ts, coalesce(json_extract(body, '$.text'), '') FROM messages
         WHERE channel = ?1 AND root = ?2 AND role IS NULL ORDER BY ts DESC LIMIT 1";
     let keys = params![need.thread.channel.as_str(), need.thread.root.as_str()];
-    let newest = db.prepare_cached(sql)?.query_row(keys, |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-    });
-    let Some((ts, text)) = newest.optional()? else {
+    let Some([ts, text]) = db.first::<[String; 2]>(sql, keys)? else {
         return Ok(false);
     };
     let later = |ts: MessageTs| ms_of(&ts) + 999 >= need.since_ms;
@@ -418,11 +390,8 @@ fn last_words(
     let sql = "SELECT ts, coalesce(json_extract(body, '$.text'), '') FROM messages
         WHERE channel = ?1 AND root = ?2 AND role = ?3 ORDER BY ts DESC LIMIT 1";
     let keys = params![thread.channel.as_str(), thread.root.as_str(), role.as_str()];
-    let found = db.prepare_cached(sql)?.query_row(keys, |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-    });
-    let found = found.optional()?;
-    Ok(found.and_then(|(ts, text)| Some((ts.parse().ok()?, first_line(&text)))))
+    let found: Option<[String; 2]> = db.first(sql, keys)?;
+    Ok(found.and_then(|[ts, text]| Some((ts.parse().ok()?, first_line(&text)))))
 }
 
 /// What a thread is about: its first line.
@@ -430,11 +399,8 @@ pub(crate) fn title(db: &Db, thread: &ThreadId) -> Result<String, Trouble> {
     let sql = "SELECT coalesce(json_extract(body, '$.text'), '') FROM messages
         WHERE channel = ?1 AND ts = ?2";
     let keys = params![thread.channel.as_str(), thread.root.as_str()];
-    let text: Option<String> = db
-        .prepare_cached(sql)?
-        .query_row(keys, |row| row.get(0))
-        .optional()?;
-    Ok(title_of(&text.unwrap_or_default()))
+    let (text,): (String,) = db.first(sql, keys)?.unwrap_or_default();
+    Ok(title_of(&text))
 }
 
 /// The same for a first message that is known.

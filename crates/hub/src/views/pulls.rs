@@ -42,10 +42,7 @@ pub(crate) fn brief(db: &Db, thread: &ThreadId) -> Result<Option<(u64, PullStatu
     let sql = "SELECT number, state FROM pulls WHERE channel = ?1 AND root = ?2
         ORDER BY number DESC LIMIT 1";
     let keys = params![thread.channel.as_str(), thread.root.as_str()];
-    let found = db.prepare_cached(sql)?.query_row(keys, |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-    });
-    let found = found.optional()?;
+    let found: Option<(i64, String)> = db.first(sql, keys)?;
     Ok(found.map(|(number, state)| (number.unsigned_abs(), status(&state))))
 }
 

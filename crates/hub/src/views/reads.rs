@@ -7,10 +7,7 @@ use butler_protocol::{ChannelId, MessageTs, ThreadId, UserId};
 
 use crate::{
     error::Trouble,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    store::{db::Db, sql::params},
 };
 
 /// Older threads are not looked through.
@@ -40,32 +37,23 @@ impl Unread {
 
 /// What is new to a person.
 pub(crate) fn unread(db: &Db, person: &UserId) -> Result<Unread, Trouble> {
-    let came: Option<i64> = db
-        .prepare_cached("SELECT created_ms FROM people WHERE id = ?1")?
-        .query_row([person.as_str()], |row| row.get(0))
-        .optional()?;
-    let Some(came) = came.map(i64::unsigned_abs) else {
+    let sql = "SELECT created_ms FROM people WHERE id = ?1";
+    let Some((came,)) = db.first::<(i64,)>(sql, [person.as_str()])? else {
         return Ok(Unread(HashMap::new()));
     };
+    let came = came.unsigned_abs();
     let micros = u32::try_from(came % 1000 * 1000).unwrap_or(0);
     let came = MessageTs::from_parts(came / 1000, micros);
-    let mut statement = db.prepare_cached(
+    let rows: Vec<(String, String, i64)> = db.rows(
         "SELECT m.channel, m.ts,
            (SELECT count(*) FROM messages r WHERE r.channel = m.channel AND r.root = m.ts
              AND r.author <> ?1 AND r.ts > ?3 AND r.ts > coalesce((SELECT ts FROM reads
                WHERE person = ?1 AND channel = m.channel AND root = m.ts), '')) AS fresh
          FROM messages m WHERE m.ts = m.root ORDER BY m.ts DESC LIMIT ?2",
+        params![person.as_str(), THREADS, came.as_str()],
     )?;
-    let rows = statement.query_map(params![person.as_str(), THREADS, came.as_str()], |row| {
-        Ok((
-            row.get::<_, String>(0)?,
-            row.get::<_, String>(1)?,
-            row.get::<_, i64>(2)?,
-        ))
-    })?;
     let mut found = HashMap::new();
-    for row in rows {
-        let (channel, root, fresh) = row?;
+    for (channel, root, fresh) in rows {
         if let (1.., Ok(root)) = (fresh, root.parse::<MessageTs>()) {
             found.insert(ThreadId::new(ChannelId::new(channel), root), fresh);
         }
@@ -75,17 +63,18 @@ pub(crate) fn unread(db: &Db, person: &UserId) -> Result<Unread, Trouble> {
 
 /// The person has seen everything that is in the thread now.
 pub(crate) fn mark(db: &Db, person: &UserId, thread: &ThreadId) -> Result<(), Trouble> {
-    db.prepare_cached(
+    let keys = params![
+        person.as_str(),
+        thread.channel.as_str(),
+        thread.root.as_str()
+    ];
+    db.execute(
         "INSERT INTO reads (person, channel, root, ts)
          SELECT ?1, channel, root, max(ts) FROM messages WHERE channel = ?2 AND root = ?3
          GROUP BY channel, root
          ON CONFLICT (person, channel, root) DO UPDATE SET
            ts = CASE WHEN reads.ts > excluded.ts THEN reads.ts ELSE excluded.ts END",
-    )?
-    .execute(params![
-        person.as_str(),
-        thread.channel.as_str(),
-        thread.root.as_str()
-    ])?;
+        keys,
+    )?;
     Ok(())
 }

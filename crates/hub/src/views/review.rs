@@ -287,16 +287,17 @@ pub(crate) fn viewed(
     thread: &ThreadId,
     person: &UserId,
 ) -> Result<HashMap<String, String>, Trouble> {
-    let mut statement = db.prepare_cached(
-        "SELECT path, digest FROM review_viewed WHERE channel = ?1 AND root = ?2 AND person = ?3",
-    )?;
+    let sql =
+        "SELECT path, digest FROM review_viewed WHERE channel = ?1 AND root = ?2 AND person = ?3";
     let place = params![
         thread.channel.as_str(),
         thread.root.as_str(),
         person.as_str()
     ];
-    let rows = statement.query_map(place, |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(db
+        .rows::<(String, String)>(sql, place)?
+        .into_iter()
+        .collect())
 }
 
 #[cfg(test)]

@@ -7,10 +7,7 @@ use serde::Serialize;
 
 use crate::{
     error::Trouble,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    store::{db::Db, sql::params},
     views::needs,
 };
 
@@ -49,14 +46,9 @@ pub(crate) fn find(db: &Db, query: &str) -> Result<Vec<Hit>, Trouble> {
     let Some(expression) = expression else {
         return Ok(Vec::new());
     };
-    let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map(params![expression, HITS], |row| {
-        let text = |at| row.get::<_, String>(at);
-        Ok((text(0)?, text(1)?, text(2)?, text(3)?, text(4)?))
-    })?;
+    let rows: Vec<[String; 5]> = db.rows(sql, params![expression, HITS])?;
     let mut hits = Vec::new();
-    for row in rows {
-        let (kind, channel, root, key, name) = row?;
+    for [kind, channel, root, key, name] in rows {
         let Ok(root) = root.parse::<MessageTs>() else {
             continue;
         };
@@ -106,28 +98,22 @@ fn tsquery(query: &str) -> Option<String> {
 }
 
 fn message_text(db: &Db, thread: &ThreadId, ts: &str) -> Result<String, Trouble> {
-    let text: Option<String> = db
-        .prepare_cached("SELECT words FROM message_words WHERE channel = ?1 AND ts = ?2")?
-        .query_row(params![thread.channel.as_str(), ts], |row| row.get(0))
-        .optional()?;
-    Ok(mrkdwn::unescape(&text.unwrap_or_default()))
+    let sql = "SELECT words FROM message_words WHERE channel = ?1 AND ts = ?2";
+    let (text,): (String,) = db
+        .first(sql, params![thread.channel.as_str(), ts])?
+        .unwrap_or_default();
+    Ok(mrkdwn::unescape(&text))
 }
 
 fn pull_text(db: &Db, thread: &ThreadId, number: Option<u64>) -> Result<String, Trouble> {
-    let text: Option<String> = db
-        .prepare_cached(
-            "SELECT words FROM pull_words WHERE channel = ?1 AND root = ?2 AND number = ?3",
-        )?
-        .query_row(
-            params![
-                thread.channel.as_str(),
-                thread.root.as_str(),
-                number.and_then(|number| i64::try_from(number).ok())
-            ],
-            |row| row.get(0),
-        )
-        .optional()?;
-    Ok(text.unwrap_or_default())
+    let sql = "SELECT words FROM pull_words WHERE channel = ?1 AND root = ?2 AND number = ?3";
+    let keys = params![
+        thread.channel.as_str(),
+        thread.root.as_str(),
+        number.and_then(|number| i64::try_from(number).ok())
+    ];
+    let (text,): (String,) = db.first(sql, keys)?.unwrap_or_default();
+    Ok(text)
 }
 
 /// The first place in the text where one of the words stands, and what is around it.

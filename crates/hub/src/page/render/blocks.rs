@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::page::render::{
     code,
-    elements::{self, Spot, element, plain},
+    elements::{self, Spot, element, list, plain},
     rich,
     text::{self, Names},
 };
@@ -145,10 +145,6 @@ fn input(block: &Value, spot: &Spot<'_>, names: &Names) -> Markup {
             @if block["hint"].is_object() { p.context { (plain(&block["hint"])) } }
         }
     }
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[][..], Vec::as_slice)
 }
 
 fn text_object(object: &Value, names: &Names) -> Markup {

@@ -17,12 +17,7 @@ pub(crate) struct Bar<'a> {
 
 /// A bill: what it was for, its share as a bar, how often, and what it cost.
 pub(crate) fn rows(what: &str, bars: &[Bar<'_>]) -> Markup {
-    let most = bars
-        .iter()
-        .map(|bar| bar.cost.nanos())
-        .max()
-        .unwrap_or(0)
-        .max(1);
+    let most = most(bars);
     html! {
         table.bill {
             thead { tr { th scope="col" { (what) } th scope="col" { span.hidden { "Share" } } th scope="col" { "Calls" } th scope="col" { "Cost" } } }
@@ -50,6 +45,12 @@ pub(crate) fn rows(what: &str, bars: &[Bar<'_>]) -> Markup {
     }
 }
 
+/// What the longest bar stands for.
+fn most(bars: &[Bar<'_>]) -> i64 {
+    let costs = bars.iter().map(|bar| bar.cost.nanos());
+    costs.max().unwrap_or(0).max(1)
+}
+
 /// How much of `room` a figure takes; what is not nothing is visible.
 fn share(cost: Usd, most: i64, room: i64) -> i64 {
     let nanos = i128::from(cost.nanos().max(0));
@@ -63,12 +64,7 @@ const HEIGHT: i64 = 160;
 
 /// Columns over time, each with its figure for those who ask.
 pub(crate) fn columns(bars: &[Bar<'_>], title: &str) -> Markup {
-    let most = bars
-        .iter()
-        .map(|bar| bar.cost.nanos())
-        .max()
-        .unwrap_or(0)
-        .max(1);
+    let most = most(bars);
     let count = i64::try_from(bars.len()).unwrap_or(1).max(1);
     let step = (WIDTH / count).min(64);
     html! {

@@ -25,7 +25,8 @@ pub(crate) fn plain(text: &Value) -> &str {
     text["text"].as_str().unwrap_or_default()
 }
 
-fn list(value: &Value) -> &[Value] {
+/// The items of a list; none where there is none.
+pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[][..], Vec::as_slice)
 }
 

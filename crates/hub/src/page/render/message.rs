@@ -13,6 +13,7 @@ use crate::identity::{Person, names::BOT_NAME};
 use crate::page::render::{
     attached::{FileTexts, attached},
     blocks::{self, Place},
+    elements::list,
     emoji, plan,
     sign::sign,
     text::{self, Names},
@@ -202,9 +203,7 @@ fn dismiss(channel: &ChannelId, ts: &MessageTs, root: &MessageTs) -> Markup {
 
 /// Slack's older way to add to a message, for apps that still use it.
 fn attachments(message: &Value, names: &Names) -> Markup {
-    let all = message["attachments"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
+    let all = list(&message["attachments"]);
     let lines = |one: &Value| -> Vec<String> {
         let said = ["pretext", "title", "text"].map(|name| one[name].as_str());
         let said: Vec<&str> = said.into_iter().flatten().collect();
@@ -223,9 +222,7 @@ fn attachments(message: &Value, names: &Names) -> Markup {
 
 /// The reactions of a message where nobody can add one.
 fn reactions_read(message: &Value) -> Markup {
-    let all = message["reactions"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
+    let all = list(&message["reactions"]);
     html! {
         @if !all.is_empty() {
             div.reactions {
@@ -243,9 +240,7 @@ fn reactions_read(message: &Value) -> Markup {
 
 /// One form per message: each emoji is a button that adds or takes back.
 fn reactions(message: &Value, place: &Place<'_>, me: &Person) -> Markup {
-    let all = message["reactions"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
+    let all = list(&message["reactions"]);
     let back = if place.ts == place.root {
         place.ts
     } else {

@@ -5,7 +5,7 @@ pub(crate) mod company;
 use maud::{Markup, html};
 
 use crate::page::{
-    layout::{self, Around, Here, Live},
+    layout::{self, Around, Here},
     render::message,
     status,
     view::thread,
@@ -14,18 +14,10 @@ use crate::views::agents::AgentView;
 
 /// The whole page.
 pub(crate) fn page(agents: &[AgentView], around: &Around) -> Markup {
-    let live = Live {
-        address: "/agents/live".to_owned(),
-        ..Live::default()
-    };
-    let content = html! {
-        header.top { h1 { "Agents" } p.soft { "One process per role and repository; " a href="/company" { "all repositories" } } }
-        div.page {
-            (parts(agents))
-            (log())
-        }
-    };
-    layout::page("Agents", Here::Agents, around, &live, &content)
+    let about =
+        html! { "One process per role and repository; " a href="/company" { "all repositories" } };
+    let content = html! { div.page { (parts(agents)) (log()) } };
+    layout::overview(("Agents", &about), Here::Agents, around, &content)
 }
 
 /// What is swapped in when something changed.

@@ -7,7 +7,7 @@ use butler_protocol::{Outlook, PullStatus, RunState, RunView};
 use maud::{Markup, html};
 
 use crate::page::{
-    layout::{self, Around, Here, Live},
+    layout::{self, Around, Here},
     render::{message, sign::sign},
     status,
     view::thread,
@@ -31,15 +31,9 @@ pub(crate) struct BoardView {
 
 /// The whole page.
 pub(crate) fn page(view: &BoardView) -> Markup {
-    let live = Live {
-        address: "/board/live".to_owned(),
-        ..Live::default()
-    };
-    let content = html! {
-        header.top { h1 { "Board" } p.soft { "Threads by where they stand" } }
-        (parts(view))
-    };
-    layout::page("Board", Here::Board, &view.around, &live, &content)
+    let about = html! { "Threads by where they stand" };
+    let content = html! { (parts(view)) };
+    layout::overview(("Board", &about), Here::Board, &view.around, &content)
 }
 
 /// What is swapped in when something changed.

@@ -18,15 +18,9 @@ use crate::{
 
 /// The page of the whole workspace.
 pub(crate) fn page(bill: &Bill, around: &Around) -> Markup {
-    let live = Live {
-        address: "/cost/live".to_owned(),
-        ..Live::default()
-    };
-    let content = html! {
-        header.top { h1 { "Cost" } p.soft { "Model calls, as the providers counted them" } }
-        (parts(bill))
-    };
-    layout::page("Cost", Here::Cost, around, &live, &content)
+    let about = html! { "Model calls, as the providers counted them" };
+    let content = html! { (parts(bill)) };
+    layout::overview(("Cost", &about), Here::Cost, around, &content)
 }
 
 /// What is swapped in when something changed.

@@ -5,20 +5,14 @@
 use butler_protocol::{LearningFigures, count_of};
 use maud::{Markup, html};
 
-use crate::page::layout::{self, Around, Here, Live};
+use crate::page::layout::{self, Around, Here};
 use crate::views::memory::TeamMemory;
 
 /// The whole page.
 pub(crate) fn page(teams: &[TeamMemory], around: &Around) -> Markup {
-    let live = Live {
-        address: "/memory/live".to_owned(),
-        ..Live::default()
-    };
-    let content = html! {
-        header.top { h1 { "Memory" } p.soft { "What the team has learned, and whether it helps" } }
-        (parts(teams))
-    };
-    layout::page("Memory", Here::Memory, around, &live, &content)
+    let about = html! { "What the team has learned, and whether it helps" };
+    let content = html! { (parts(teams)) };
+    layout::overview(("Memory", &about), Here::Memory, around, &content)
 }
 
 /// What is swapped in when something changed.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::{Path, Query, State},
+    extract::{Path, Query},
     routing::get,
 };
 use butler_protocol::{ChannelId, MessageTs, Outlook, ThreadId};
@@ -22,14 +22,13 @@ use crate::page::{
         cost, memory, needs, search, servers,
         timeline::{self, TimelineView, groups::Filter},
     },
-    visitor,
+    visit::{Visit, with_twin},
 };
 use crate::{
     budget,
-    error::{Refused, Trouble},
+    error::Trouble,
     hub::app::App,
-    identity::Person,
-    person_api::{guard::Somebody, view_api},
+    person_api::view_api,
     presence,
     store::db::Db,
     views::{
@@ -40,55 +39,36 @@ use crate::{
     workspace::{channels, message as messages, read, runs},
 };
 
-type Seen = Result<Somebody, Refused>;
 type Thread = Path<(ChannelId, MessageTs)>;
 
 pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/needs", get(needs))
-        .route("/needs/live", get(needs_live))
+    let pages = [
+        ("/needs", get(needs)),
+        ("/board", get(board)),
+        ("/agents", get(agents)),
+        ("/company", get(company)),
+        ("/servers", get(servers)),
+        ("/memory", get(memory)),
+        ("/cost", get(cost)),
+        ("/c/{channel}/{ts}/timeline", get(timeline)),
+        ("/c/{channel}/{ts}/cost", get(thread_cost)),
+    ];
+    let alone = Router::new()
         .route("/search", get(search))
-        .route("/nav", get(nav))
-        .route("/board", get(board))
-        .route("/board/live", get(board_live))
-        .route("/agents", get(agents))
-        .route("/agents/live", get(agents_live))
-        .route("/company", get(company))
-        .route("/company/live", get(company_live))
-        .route("/servers", get(servers))
-        .route("/servers/live", get(servers_live))
-        .route("/memory", get(memory))
-        .route("/memory/live", get(memory_live))
-        .route("/cost", get(cost))
-        .route("/cost/live", get(cost_live))
-        .route("/c/{channel}/{ts}/timeline", get(timeline))
-        .route("/c/{channel}/{ts}/timeline/live", get(timeline_live))
-        .route("/c/{channel}/{ts}/cost", get(thread_cost))
-        .route("/c/{channel}/{ts}/cost/live", get(thread_cost_live))
+        .route("/nav", get(nav));
+    pages.into_iter().fold(alone, with_twin)
 }
 
-async fn around(app: &App, person: Person) -> Result<Around, Trouble> {
-    let reader = Reader::new(app, person);
-    app.store.read(move |db| reader.around(db, None)).await
+async fn needs(visit: Visit) -> Shown {
+    let reader = visit.reader();
+    let around = visit.app.store.read(move |db| reader.around(db, None));
+    visit.draw(&around.await?, needs::page, needs::parts)
 }
 
-async fn needs(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    Ok(needs::page(&around(&app, visitor(seen)?).await?))
-}
-
-async fn needs_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    Ok(needs::parts(&around(&app, visitor(seen)?).await?))
-}
-
-async fn memory(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    let around = around(&app, visitor(seen)?).await?;
-    let teams = app.store.read(team_memory::all).await?;
-    Ok(memory::page(&teams, &around))
-}
-
-async fn memory_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    visitor(seen)?;
-    Ok(memory::parts(&app.store.read(team_memory::all).await?))
+async fn memory(visit: Visit) -> Shown {
+    let teams = visit.app.store.read(team_memory::all).await?;
+    let page = |around: &Around| memory::page(&teams, around);
+    visit.within(page, || memory::parts(&teams)).await
 }
 
 /// `?at=` says which entry is the current one.
@@ -98,10 +78,10 @@ struct At {
     at: String,
 }
 
-async fn nav(State(app): State<Arc<App>>, seen: Seen, Query(at): Query<At>) -> Shown {
-    let reader = Reader::new(&app, visitor(seen)?);
+async fn nav(visit: Visit, Query(at): Query<At>) -> Shown {
+    let reader = visit.reader();
     let channel = at.at.strip_prefix("/c/").map(ChannelId::new);
-    let look = app.store.read(move |db| {
+    let look = visit.app.store.read(move |db| {
         let channel = channel.and_then(|id| channels::get(db, &id).ok());
         reader.around(db, channel.as_ref().map(|channel| channel.repo.as_str()))
     });
@@ -115,10 +95,10 @@ struct Words {
     q: String,
 }
 
-async fn search(State(app): State<Arc<App>>, seen: Seen, Query(words): Query<Words>) -> Shown {
-    let reader = Reader::new(&app, visitor(seen)?);
+async fn search(visit: Visit, Query(words): Query<Words>) -> Shown {
+    let reader = visit.reader();
     let query = words.q.clone();
-    let look = app.store.read(move |db| {
+    let look = visit.app.store.read(move |db| {
         let hits = crate::views::search::find(db, &query)?;
         Ok((hits, reader.around(db, None)?))
     });
@@ -126,19 +106,18 @@ async fn search(State(app): State<Arc<App>>, seen: Seen, Query(words): Query<Wor
     Ok(search::page(&words.q, &hits, &around))
 }
 
-async fn board_view(app: &App, person: Person) -> Result<BoardView, Trouble> {
-    let reader = Reader::new(app, person);
-    app.store
-        .read(move |db| {
-            Ok(BoardView {
-                threads: crate::views::board::threads(db, None, db.now_ms())?,
-                runs: runs::newest(db)?,
-                pulls: pulls::list(db)?,
-                outlooks: outlooks(db, &reader)?,
-                around: reader.around(db, None)?,
-            })
+async fn board(visit: Visit) -> Shown {
+    let reader = visit.reader();
+    let look = visit.app.store.read(move |db| {
+        Ok(BoardView {
+            threads: crate::views::board::threads(db, None, db.now_ms())?,
+            runs: runs::newest(db)?,
+            pulls: pulls::list(db)?,
+            outlooks: outlooks(db, &reader)?,
+            around: reader.around(db, None)?,
         })
-        .await
+    });
+    visit.draw(&look.await?, board::page, board::parts)
 }
 
 /// By repository, where somebody told it.
@@ -152,79 +131,40 @@ fn outlooks(db: &Db, reader: &Reader) -> Result<Vec<(String, Outlook)>, Trouble>
     Ok(told.collect())
 }
 
-async fn board(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    Ok(board::page(&board_view(&app, visitor(seen)?).await?))
+async fn company(visit: Visit) -> Shown {
+    let all = view_api::company_for(&visit.app, visit.person.clone()).await?;
+    let page = |around: &Around| company::page(&all, around);
+    visit.within(page, || company::parts(&all)).await
 }
 
-async fn board_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    Ok(board::parts(&board_view(&app, visitor(seen)?).await?))
+async fn agents(visit: Visit) -> Shown {
+    let reader = visit.reader();
+    let look = move |db: &Db| all_agents::all(db, reader.online(), reader.known().clone());
+    let all = visit.app.store.read(look).await?;
+    let page = |around: &Around| agents::page(&all, around);
+    visit.within(page, || agents::parts(&all)).await
 }
 
-async fn company(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    let person = visitor(seen)?;
-    let all = view_api::company_for(&app, person.clone()).await?;
-    Ok(company::page(&all, &around(&app, person).await?))
+async fn servers(visit: Visit) -> Shown {
+    let presence = &visit.app.presence;
+    let all = presence.servers.of(&presence.online());
+    let page = |around: &Around| servers::page(&all, around);
+    visit.within(page, || servers::parts(&all)).await
 }
 
-async fn company_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    let all = view_api::company_for(&app, visitor(seen)?).await?;
-    Ok(company::parts(&all))
-}
-
-async fn agents(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    let reader = Reader::new(&app, visitor(seen)?);
-    let look = app.store.read(move |db| {
-        let agents = all_agents::all(db, reader.online(), reader.known().clone())?;
-        Ok((agents, reader.around(db, None)?))
-    });
-    let (all, around) = look.await?;
-    Ok(agents::page(&all, &around))
-}
-
-async fn agents_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    let reader = Reader::new(&app, visitor(seen)?);
-    let look = app
-        .store
-        .read(move |db| all_agents::all(db, reader.online(), reader.known().clone()));
-    Ok(agents::parts(&look.await?))
-}
-
-async fn servers(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    let around = around(&app, visitor(seen)?).await?;
-    let all = app.presence.servers.of(&app.presence.online());
-    Ok(servers::page(&all, &around))
-}
-
-async fn servers_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    visitor(seen)?;
-    let all = app.presence.servers.of(&app.presence.online());
-    Ok(servers::parts(&all))
-}
-
-async fn bill_of(
-    app: &App,
-    person: Person,
-    thread: Option<ThreadId>,
-) -> Result<(bill::Bill, Around), Trouble> {
-    let reader = Reader::new(app, person);
+async fn bill_of(app: &App, thread: Option<ThreadId>) -> Result<bill::Bill, Trouble> {
     let caps = app.rules.caps.clone();
-    app.store
-        .read(move |db| {
-            let today = budget::day_of(db.now_ms());
-            let bill = bill::bill(db, thread.as_ref(), &caps, &today)?;
-            Ok((bill, reader.around(db, None)?))
-        })
-        .await
+    let look = move |db: &Db| {
+        let today = budget::day_of(db.now_ms());
+        bill::bill(db, thread.as_ref(), &caps, &today)
+    };
+    app.store.read(look).await
 }
 
-async fn cost(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    let (bill, around) = bill_of(&app, visitor(seen)?, None).await?;
-    Ok(cost::page(&bill, &around))
-}
-
-async fn cost_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
-    let (bill, _) = bill_of(&app, visitor(seen)?, None).await?;
-    Ok(cost::parts(&bill))
+async fn cost(visit: Visit) -> Shown {
+    let bill = bill_of(&visit.app, None).await?;
+    let page = |around: &Around| cost::page(&bill, around);
+    visit.within(page, || cost::parts(&bill)).await
 }
 
 /// The thread that a message is in, with its channel.
@@ -242,31 +182,14 @@ pub(crate) async fn place(
         .await
 }
 
-async fn thread_cost(
-    State(app): State<Arc<App>>,
-    seen: Seen,
-    Path((channel, ts)): Thread,
-) -> Shown {
-    let person = visitor(seen)?;
-    let (channel, thread) = place(&app, channel, ts).await?;
+async fn thread_cost(visit: Visit, Path((channel, ts)): Thread) -> Shown {
+    let (channel, thread) = place(&visit.app, channel, ts).await?;
     let about = thread.clone();
-    let title = app
-        .store
-        .read(move |db| all_needs::title(db, &about))
-        .await?;
-    let (bill, around) = bill_of(&app, person, Some(thread.clone())).await?;
-    Ok(cost::of_thread(&bill, &channel, (&thread, &title), &around))
-}
-
-async fn thread_cost_live(
-    State(app): State<Arc<App>>,
-    seen: Seen,
-    Path((channel, ts)): Thread,
-) -> Shown {
-    let person = visitor(seen)?;
-    let (_, thread) = place(&app, channel, ts).await?;
-    let (bill, _) = bill_of(&app, person, Some(thread)).await?;
-    Ok(cost::parts(&bill))
+    let look = move |db: &Db| all_needs::title(db, &about);
+    let title = visit.app.store.read(look).await?;
+    let bill = bill_of(&visit.app, Some(thread.clone())).await?;
+    let page = |around: &Around| cost::of_thread(&bill, &channel, (&thread, &title), around);
+    visit.within(page, || cost::parts(&bill)).await
 }
 
 /// `?all=1` shows every moment; `role` and `show` choose among them.
@@ -280,50 +203,22 @@ struct Much {
     show: Option<String>,
 }
 
-async fn timeline_view(
-    app: &App,
-    person: Person,
-    (channel, ts): (ChannelId, MessageTs),
-    much: Much,
-) -> Result<TimelineView, Trouble> {
-    let (channel, thread) = place(app, channel, ts).await?;
-    let reader = Reader::new(app, person);
-    app.store
-        .read(move |db| {
-            let (messages, _) = read::newest_replies(db, &thread, &Window::default())?;
-            let records = overview::records(db, &thread)?;
-            Ok(TimelineView {
-                moments: thread_timeline::tell(&messages, &records),
-                title: all_needs::title(db, &thread)?,
-                names: reader.names(db)?,
-                around: reader.around(db, Some(&channel.repo))?,
-                all: much.all.is_some(),
-                filter: Filter::read(much.role.as_deref(), much.show.as_deref()),
-                channel,
-                thread,
-            })
+async fn timeline(visit: Visit, Path((channel, ts)): Thread, Query(much): Query<Much>) -> Shown {
+    let (channel, thread) = place(&visit.app, channel, ts).await?;
+    let reader = visit.reader();
+    let look = visit.app.store.read(move |db| {
+        let (messages, _) = read::newest_replies(db, &thread, &Window::default())?;
+        let records = overview::records(db, &thread)?;
+        Ok(TimelineView {
+            moments: thread_timeline::tell(&messages, &records),
+            title: all_needs::title(db, &thread)?,
+            names: reader.names(db)?,
+            around: reader.around(db, Some(&channel.repo))?,
+            all: much.all.is_some(),
+            filter: Filter::read(much.role.as_deref(), much.show.as_deref()),
+            channel,
+            thread,
         })
-        .await
-}
-
-async fn timeline(
-    State(app): State<Arc<App>>,
-    seen: Seen,
-    Path(at): Thread,
-    Query(much): Query<Much>,
-) -> Shown {
-    Ok(timeline::page(
-        &timeline_view(&app, visitor(seen)?, at, much).await?,
-    ))
-}
-
-async fn timeline_live(
-    State(app): State<Arc<App>>,
-    seen: Seen,
-    Path(at): Thread,
-    Query(much): Query<Much>,
-) -> Shown {
-    Ok(timeline::parts(
-        &timeline_view(&app, visitor(seen)?, at, much).await?,
-    ))
+    });
+    visit.draw(&look.await?, timeline::page, timeline::parts)
 }

@@ -9,7 +9,7 @@ use crate::identity::{
     people::{OWNER, PersonEntry, SessionEntry},
 };
 use crate::page::{
-    layout::{self, Around, Here, Live},
+    layout::{self, Around, Here},
     render::message,
     view::thread,
 };
@@ -31,19 +31,15 @@ pub(crate) struct PeopleView {
 
 /// The whole page.
 pub(crate) fn page(view: &PeopleView) -> Markup {
-    let live = Live {
-        address: "/people/live".to_owned(),
-        ..Live::default()
-    };
+    let about = html! { "You are " b { (view.around.person.name) } ": " (rights(view.standing)) };
     let content = html! {
-        header.top { h1 { "People" } p.soft { "You are " b { (view.around.person.name) } ": " (rights(view.standing)) } }
         div.page {
             @if let Some(link) = &view.link { (invitation(link)) }
             @if view.administers && view.around.slack.is_none() { (invite()) }
         }
         (parts(view))
     };
-    layout::page("People", Here::People, &view.around, &live, &content)
+    layout::overview(("People", &about), Here::People, &view.around, &content)
 }
 
 fn rights(standing: Option<Standing>) -> &'static str {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::{
     page::{
-        layout::{self, Around, Here, Live},
+        layout::{self, Around, Here},
         status,
     },
     presence::servers::RoleServer,
@@ -13,15 +13,9 @@ use crate::{
 
 /// The whole page.
 pub(crate) fn page(servers: &[RoleServer], around: &Around) -> Markup {
-    let live = Live {
-        address: "/servers/live".to_owned(),
-        ..Live::default()
-    };
-    let content = html! {
-        header.top { h1 { "Tool servers" } p.soft { "MCP servers, started at their first use" } }
-        div.page { (parts(servers)) }
-    };
-    layout::page("Tool servers", Here::Servers, around, &live, &content)
+    let about = html! { "MCP servers, started at their first use" };
+    let content = html! { div.page { (parts(servers)) } };
+    layout::overview(("Tool servers", &about), Here::Servers, around, &content)
 }
 
 /// What is swapped in when something changed.

@@ -3,25 +3,18 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Router,
-    extract::{Path, State},
-    routing::get,
-};
+use axum::{Router, extract::Path, routing::get};
 use butler_protocol::ChannelId;
 use maud::{Markup, html};
 
 use crate::page::{
     Shown,
     layout::{self, Here, Live},
-    look::Reader,
     render::attached::{self, size},
-    visitor,
+    visit::Visit,
 };
 use crate::{
-    error::Refused,
     hub::app::App,
-    person_api::guard::Somebody,
     web_api::file_transfer,
     workspace::files::{self, File},
 };
@@ -34,20 +27,14 @@ pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new().route("/f/{id}", get(page))
 }
 
-async fn page(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
-    Path(id): Path<String>,
-) -> Shown {
-    let person = visitor(somebody)?;
-    let reader = file_transfer::Reader::Person(person.id.as_str().to_owned());
-    let (file, bytes) = file_transfer::fetched(&app, reader, id).await?;
-    let look = Reader::new(&app, person);
-    let around = app.store.read(move |db| look.around(db, None)).await?;
+async fn page(visit: Visit, Path(id): Path<String>) -> Shown {
+    let reader = file_transfer::Reader::Person(visit.person.id.as_str().to_owned());
+    let (file, bytes) = file_transfer::fetched(&visit.app, reader, id).await?;
     let here = file.channel.as_ref().map_or(Here::Needs, Here::Channel);
     let content = content(&file, &bytes);
     let live = Live::default();
-    Ok(layout::page(&file.name, here, &around, &live, &content))
+    let page = |around: &_| layout::page(&file.name, here, around, &live, &content);
+    visit.within(page, || content.clone()).await
 }
 
 fn content(file: &File, bytes: &[u8]) -> Markup {

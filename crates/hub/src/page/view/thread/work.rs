@@ -3,21 +3,13 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Router,
-    extract::{Path, State},
-    http::HeaderMap,
-    response::Response,
-    routing::get,
-};
+use axum::{Router, extract::Path, http::HeaderMap, response::Response, routing::get};
 use butler_protocol::{ChannelId, LiveStep, LiveWork, MessageTs, Role, ThreadId};
 use maud::{Markup, html};
 
-use crate::page::{Turned, render::diff, status, view::thread, visitor};
+use crate::page::{Turned, render::diff, status, view::thread, visit::Visit};
 use crate::{
-    error::Refused,
     hub::app::App,
-    person_api::guard::Somebody,
     presence::live_work::{self, Picture},
 };
 
@@ -26,12 +18,10 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 }
 
 async fn stream(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refused>,
+    Visit { app, person, .. }: Visit,
     Path(at): Path<(ChannelId, MessageTs)>,
     headers: HeaderMap,
 ) -> Result<Response, Turned> {
-    let person = visitor(somebody)?;
     let drawn = |picture: &Picture| parts(picture).into_string();
     Ok(live_work::stream(&app, person, at, headers, drawn).await?)
 }
