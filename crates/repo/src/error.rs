@@ -2,7 +2,7 @@
 //! branch or key it is about, so that a caller never has to read an error's text
 //! to decide what to do next.
 
-use std::{io, path::PathBuf};
+use std::{fmt::Display, io, path::PathBuf};
 
 use butler_protocol::{BranchName, CommitSha, PrNumber};
 
@@ -230,6 +230,12 @@ impl Error {
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Error::File { path, source }
+    }
+
+    /// Others were faster, so often.
+    pub(crate) fn outpaced(name: &dyn Display, attempts: u32) -> Self {
+        let name = name.to_string();
+        Error::Outpaced { name, attempts }
     }
 
     /// Whether a command itself failed with this exit code.

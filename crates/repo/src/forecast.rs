@@ -173,23 +173,14 @@ impl Repo {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let listing = self
-            .git()
-            .call(["for-each-ref", "--format=%(objectname) %(refname)"])
-            .args(names.iter().map(|name| self.tracking_ref(name)))
-            .run(cancel)
-            .await?;
+        let wanted: Vec<String> = names.iter().map(|name| self.tracking_ref(name)).collect();
         let root = self.tracking_ref(&BranchName::new(""));
-        Ok(listing
-            .lines()
-            .filter_map(|line| {
-                let (head, name) = line.split_once(' ')?;
-                let branch = BranchName::new(name.strip_prefix(&root)?);
-                names
-                    .contains(&branch)
-                    .then(|| (branch, CommitSha::new(head)))
-            })
-            .collect())
+        let refs = self.git().refs(&wanted, cancel).await?.into_iter();
+        let tips = refs.filter_map(|(head, name)| {
+            let branch = BranchName::new(name.strip_prefix(&root)?);
+            names.contains(&branch).then_some((branch, head))
+        });
+        Ok(tips.collect())
     }
 
     async fn footprint(

@@ -14,6 +14,7 @@ mod local_config;
 mod objects;
 mod outside;
 mod process;
+mod questions;
 mod settings;
 mod version;
 

@@ -48,13 +48,9 @@ impl Worktree {
         }
         let head = self.head().await?;
         let tree = tree::working_tree(self.git(), cancel).await?;
-        let head_tree = self
-            .git()
-            .call(["rev-parse", &format!("{head}^{{tree}}")])
-            .run(cancel)
-            .await?;
+        let head_tree = self.git().tree_of(head.as_str(), cancel).await?;
         let merging = self.merging().await?;
-        if tree == head_tree.text() && merging.is_none() {
+        if tree == head_tree && merging.is_none() {
             self.repair_index(&writer, cancel).await?;
             return Ok(None);
         }

@@ -37,13 +37,8 @@ impl Repo {
             return Ok((pull.head == *head).then_some(Merged::ByPull));
         }
         let default = self.default_ref();
-        let contained = self
-            .git()
-            .call(["merge-base", "--is-ancestor", head.as_str(), &default])
-            .accept(&[0, 1])
-            .run(cancel)
-            .await?;
-        if contained.code == 0 {
+        let git = self.git();
+        if git.is_ancestor(head.as_str(), &default, cancel).await? {
             return Ok(Some(Merged::ByHistory));
         }
         if self.adds_nothing(head, &default, cancel).await? {
@@ -67,9 +62,7 @@ impl Repo {
             .accept(&[0, 1])
             .run(cancel)
             .await?;
-        let tree = format!("{default}^{{tree}}");
-        let there = self.git().call(["rev-parse", &tree]).run(cancel).await?;
-        Ok(merge.code == 0 && merge.text() == there.text())
+        Ok(merge.code == 0 && merge.text() == self.git().tree_of(default, cancel).await?)
     }
 
     /// Squashes the branch on paper and asks whether that patch is there.
@@ -80,22 +73,12 @@ impl Repo {
         cancel: &CancellationToken,
     ) -> Result<bool> {
         let git = self.git();
-        let fork = git
-            .call(["merge-base", default, head.as_str()])
-            .accept(&[0, 1])
-            .run(cancel)
-            .await?
-            .text();
+        let fork = git.merge_base(default, head.as_str(), cancel).await?;
         if fork.is_empty() {
             return Ok(false);
         }
-        let tree = git
-            .call(["rev-parse", &format!("{head}^{{tree}}")])
-            .run(cancel)
-            .await?
-            .text();
         let squash = Commit {
-            tree: &tree,
+            tree: &git.tree_of(head.as_str(), cancel).await?,
             parents: &[&fork],
             message: "on paper\n",
             role: Role::Pm,

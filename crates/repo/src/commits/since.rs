@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Repo, Result,
     commits::{diff, tree},
-    worktree::stack::is_ancestor,
 };
 
 /// A commit of the default branch.
@@ -76,13 +75,10 @@ impl Repo {
         cancel: &CancellationToken,
     ) -> Result<String> {
         let git = self.git();
-        let base = git
-            .call(["merge-base", &self.default_ref(), head.as_str()])
-            .accept(&[0, 1])
-            .run(cancel)
-            .await?
-            .text();
-        let from = if base.is_empty() || is_ancestor(git, &base, before.as_str(), cancel).await? {
+        let default = self.default_ref();
+        let base = git.merge_base(&default, head.as_str(), cancel).await?;
+        let same = base.is_empty() || git.is_ancestor(&base, before.as_str(), cancel).await?;
+        let from = if same {
             before.as_str().to_owned()
         } else {
             let merged = git

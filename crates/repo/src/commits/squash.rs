@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Error, PullRequest, Repo, Result,
     commits::commit::{Commit, identity, with_trailers},
-    git::path_of,
 };
 
 /// A pull request about to be squashed onto a commit.
@@ -46,9 +45,9 @@ impl Squash<'_> {
 
     async fn tree(&self, cancel: &CancellationToken) -> Result<String> {
         let (base, head) = (self.base.as_str(), self.pull.head.as_str());
-        match merge(self.repo, base, head, cancel).await? {
-            Ok(tree) => Ok(tree),
-            Err(files) => Err(Error::Conflict {
+        match self.repo.git().merge_tree(base, head, cancel).await? {
+            (true, tree, _) => Ok(tree),
+            (false, _, files) => Err(Error::Conflict {
                 ours: self.pull.branch.to_string(),
                 theirs: self.pull.base.to_string(),
                 files,
@@ -101,30 +100,6 @@ pub(crate) async fn conflicts(
     head: &str,
     cancel: &CancellationToken,
 ) -> Result<Vec<PathBuf>> {
-    Ok(merge(repo, base, head, cancel)
-        .await?
-        .err()
-        .unwrap_or_default())
-}
-
-/// Merges on paper: the tree, or the files in conflict.
-async fn merge(
-    repo: &Repo,
-    base: &str,
-    head: &str,
-    cancel: &CancellationToken,
-) -> Result<std::result::Result<String, Vec<PathBuf>>> {
-    let merged = repo
-        .git()
-        .call(["merge-tree", "--write-tree", "-z", "--name-only"])
-        .args(["--no-messages", base, head])
-        .accept(&[0, 1])
-        .run(cancel)
-        .await?;
-    let mut fields = merged.fields();
-    let tree = fields.next().ok_or_else(|| merged.unreadable())?;
-    Ok(match merged.code {
-        0 => Ok(String::from_utf8_lossy(tree).into_owned()),
-        _ => Err(fields.map(path_of).collect()),
-    })
+    let (clean, _, files) = repo.git().merge_tree(base, head, cancel).await?;
+    Ok(if clean { Vec::new() } else { files })
 }

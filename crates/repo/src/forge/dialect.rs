@@ -2,7 +2,7 @@
 //! looks again when an answer was lost, and knows our keys is written once, in it. A forge
 //! that speaks another language has a table that says each sentence in its own.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{answer::Answer, gh::Request};
 use crate::{Error, Result};
@@ -87,6 +87,22 @@ pub(super) fn good(json: &Value) -> Answer {
         command: String::new(),
         more: Some(false),
     }
+}
+
+/// What somebody said, in the fields of GitHub's GraphQL interface; `me` is our own name.
+pub(super) fn said(note: &Value, who: &Value, me: &str) -> Value {
+    json!({
+        "databaseId": note["id"],
+        "author": { "login": who },
+        "body": note["body"],
+        "viewerDidAuthor": who == me,
+    })
+}
+
+/// The checks of a commit, in the same fields.
+pub(super) fn rollup(all: &[Value], check: impl Fn(&Value) -> Value) -> Value {
+    let nodes: Vec<Value> = all.iter().map(check).collect();
+    json!({ "statusCheckRollup": { "contexts": { "nodes": nodes } } })
 }
 
 /// The items of an answer, or the answer itself when it is a no.

@@ -262,11 +262,7 @@ async fn say_at(http: Link<'_>, number: &str, asked: &Asked<'_>) -> Result<Answe
 /// The newest status of each name, in GitHub's fields.
 async fn statuses(http: Link<'_>, sha: &str) -> Result<Vec<Value>> {
     let path = format!("commits/{}/status", encoded(sha));
-    let found = http.get(&path).await?;
-    if found.status == 404 {
-        return Ok(Vec::new());
-    }
-    let json = found.json()?;
+    let json = http.found(&path).await?;
     let all = json["statuses"].as_array().into_iter().flatten();
     let all = all.map(|status| {
         let mut status = status.clone();

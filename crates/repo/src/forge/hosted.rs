@@ -132,7 +132,7 @@ impl HostedForge {
             }
             jitter(attempt, &self.cancel).await?;
         }
-        Err(self.outpaced(about))
+        Err(Error::outpaced(about, ATTEMPTS))
     }
 
     /// Reads; a lost answer is asked for again.
@@ -219,7 +219,7 @@ impl HostedForge {
             }
             return answer.read(wire::pull);
         }
-        Err(self.outpaced(&branch))
+        Err(Error::outpaced(&branch, ATTEMPTS))
     }
 
     async fn post_pull(&self, new: &NewPull, draft: bool) -> Result<Answer> {
@@ -303,7 +303,7 @@ impl HostedForge {
             }
             jitter(attempt, &self.cancel).await?;
         }
-        Err(self.outpaced(&number))
+        Err(Error::outpaced(&number, ATTEMPTS))
     }
 
     async fn say_once(
@@ -330,13 +330,6 @@ impl HostedForge {
             }
         };
         self.send("POST", path, body).await
-    }
-
-    pub(crate) fn outpaced(&self, name: &dyn Display) -> Error {
-        Error::Outpaced {
-            name: name.to_string(),
-            attempts: ATTEMPTS,
-        }
     }
 }
 

@@ -195,6 +195,15 @@ impl<'a> Link<'a> {
         self.send("GET", path, &Value::Null).await
     }
 
+    /// What is there, or null when nothing is.
+    pub(super) async fn found(&self, path: &str) -> Result<Value> {
+        let answer = self.get(path).await?;
+        match answer.status {
+            404 => Ok(Value::Null),
+            _ => answer.json(),
+        }
+    }
+
     /// The name of the account that the token belongs to.
     pub(super) async fn me(&self, name: &str) -> Result<&'a str> {
         let asked = self.http.me.get_or_try_init(|| async {

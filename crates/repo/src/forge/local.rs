@@ -63,13 +63,6 @@ impl Entry for PullRequest {
     }
 }
 
-pub(crate) fn outpaced(name: String) -> Error {
-    Error::Outpaced {
-        name,
-        attempts: ATTEMPTS,
-    }
-}
-
 /// The pull request that a repeated create means: the open one of the branch,
 /// or one that was merged or closed at this very head (or whose branch is gone).
 fn existing(
@@ -132,7 +125,7 @@ impl LocalForge {
                 return Ok(pull);
             }
         }
-        Err(outpaced(branch.to_string()))
+        Err(Error::outpaced(&branch, ATTEMPTS))
     }
 
     pub(crate) async fn find(&self, branch: &BranchName) -> Result<Option<PullRequest>> {

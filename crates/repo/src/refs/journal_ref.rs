@@ -58,15 +58,10 @@ impl Repo {
     ) -> Result<CommitSha> {
         let git = self.git();
         let tree = tree::of_one_file(git, FILE, text, cancel).await?;
-        if let Some(before) = before {
-            let kept = git
-                .call(["rev-parse", "--verify", "--end-of-options"])
-                .arg(format!("{before}^{{tree}}"))
-                .run(cancel)
-                .await?;
-            if kept.text() == tree {
-                return Ok(before.clone());
-            }
+        if let Some(before) = before
+            && git.tree_of(before.as_str(), cancel).await? == tree
+        {
+            return Ok(before.clone());
         }
         let parents: Vec<&str> = before.iter().map(|before| before.as_str()).collect();
         let commit = Commit {

@@ -80,10 +80,7 @@ impl Worktree {
                 Pushed::Behind => jitter(attempt, cancel).await?,
             }
         }
-        Err(Error::Outpaced {
-            name: target,
-            attempts: ATTEMPTS,
-        })
+        Err(Error::outpaced(&target, ATTEMPTS))
     }
 
     async fn only_knowledge(&self, default: &str, cancel: &CancellationToken) -> Result<()> {

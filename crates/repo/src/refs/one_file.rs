@@ -145,10 +145,7 @@ impl Repo {
                 Pushed::Behind => jitter(attempt, cancel).await?,
             }
         }
-        Err(Error::Outpaced {
-            name: target,
-            attempts: ATTEMPTS,
-        })
+        Err(Error::outpaced(&target, ATTEMPTS))
     }
 
     /// The newest commit of the default branch that was fetched.

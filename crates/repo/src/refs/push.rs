@@ -12,7 +12,7 @@ use crate::{
     commits::commit::by,
     git::path_of,
     lock::FileLock,
-    worktree::{name, stack::is_ancestor, status},
+    worktree::{name, status},
 };
 
 const ATTEMPTS: u32 = 5;
@@ -66,10 +66,7 @@ impl Worktree {
             }
             self.rebase_on(&theirs, &writer, cancel).await?;
         }
-        Err(Error::Outpaced {
-            name: self.branch.to_string(),
-            attempts: ATTEMPTS,
-        })
+        Err(Error::outpaced(&self.branch, ATTEMPTS))
     }
 
     /// Puts our work on top of what others pushed to this branch, as last fetched.
@@ -82,13 +79,8 @@ impl Worktree {
         let Some(tip) = self.repo().resolve(&theirs).await? else {
             return Ok(false);
         };
-        let known = self
-            .git()
-            .call(["merge-base", "--is-ancestor", tip.as_str(), "HEAD"])
-            .accept(&[0, 1])
-            .run(cancel)
-            .await?;
-        if known.code == 0 || self.was_rebased_from(&tip, cancel).await? {
+        let known = self.git().is_ancestor(tip.as_str(), "HEAD", cancel).await?;
+        if known || self.was_rebased_from(&tip, cancel).await? {
             return Ok(false);
         }
         let writer = self.writer(cancel).await?;
@@ -202,10 +194,7 @@ impl Worktree {
             .await?;
         match self.push_once(&head, Some(before.as_str()), cancel).await? {
             Pushed::Done => Ok(head),
-            Pushed::Behind => Err(Error::Outpaced {
-                name: self.branch.to_string(),
-                attempts: 1,
-            }),
+            Pushed::Behind => Err(Error::outpaced(&self.branch, 1)),
         }
     }
 
@@ -214,11 +203,7 @@ impl Worktree {
     async fn was_rebased_from(&self, tip: &CommitSha, cancel: &CancellationToken) -> Result<bool> {
         let git = self.git();
         let default = self.repo().default_ref();
-        let base = async |commit: &str| {
-            let found = git.call(["merge-base", &default, commit]).accept(&[0, 1]);
-            found.run(cancel).await.map(|output| output.text())
-        };
-        let ours = base("HEAD").await?;
+        let ours = git.merge_base(&default, "HEAD", cancel).await?;
         let left = self.repo().left(git, self.short(), tip.as_str(), cancel);
         let theirs = left.await?.unwrap_or_default();
         if ours.is_empty() || theirs.is_empty() || ours == theirs || !name::is_ours(&self.branch) {
@@ -227,7 +212,7 @@ impl Worktree {
         // It stood on another branch that was squashed, or on an older default branch.
         let stack = self.repo().stack_of(self.short()).await?;
         let newer = stack.is_some_and(|stack| stack.at.as_str() == theirs)
-            || is_ancestor(git, &theirs, &ours, cancel).await?;
+            || git.is_ancestor(&theirs, &ours, cancel).await?;
         // One commit per line; `+` marks a patch that we do not have.
         let patches = git
             .call(["cherry", "HEAD", tip.as_str(), &theirs])

@@ -34,22 +34,14 @@ impl Repo {
     /// # Errors
     /// When git cannot be run.
     pub async fn saved(&self, name: &str, cancel: &CancellationToken) -> Result<Vec<Saved>> {
-        let output = self
+        let refs = self
             .git()
-            .call(["for-each-ref", "--format=%(objectname) %(refname)"])
-            .arg(format!("{SAVED}/{name}/"))
-            .run(cancel)
+            .refs(&[format!("{SAVED}/{name}/")], cancel)
             .await?;
-        let mut saved: Vec<Saved> = output
-            .lines()
-            .filter_map(|line| {
-                let (commit, name) = line.split_once(' ')?;
-                Some(Saved {
-                    name: name.to_owned(),
-                    commit: CommitSha::new(commit),
-                })
-            })
-            .collect();
+        let saved = refs
+            .into_iter()
+            .map(|(commit, name)| Saved { name, commit });
+        let mut saved: Vec<Saved> = saved.collect();
         saved.sort_by_key(|s| number(&s.name));
         Ok(saved)
     }
@@ -94,10 +86,9 @@ impl Repo {
         why: &str,
         cancel: &CancellationToken,
     ) -> Result<Option<Saved>> {
-        let tree = format!("{commit}^{{tree}}");
-        let tree = self.git().call(["rev-parse", &tree]).run(cancel).await?;
+        let tree = self.git().tree_of(commit.as_str(), cancel).await?;
         let parents = [commit.clone()];
-        self.keep(name, why, &tree.text(), &parents, cancel)
+        self.keep(name, why, &tree, &parents, cancel)
             .await
             .map(Some)
     }
@@ -200,14 +191,10 @@ async fn staged(
         return Ok(None);
     }
     let parents: Vec<&str> = head.into_iter().map(CommitSha::as_str).collect();
-    if let Some(head) = head {
-        let same = git
-            .call(["rev-parse", &format!("{head}^{{tree}}")])
-            .run(cancel)
-            .await?;
-        if same.text() == tree.text() {
-            return Ok(None);
-        }
+    if let Some(head) = head
+        && git.tree_of(head.as_str(), cancel).await? == tree.text()
+    {
+        return Ok(None);
     }
     let commit = Commit {
         tree: &tree.text(),
@@ -220,10 +207,7 @@ async fn staged(
 
 /// The number of the newest one under a name; 0 when there is none.
 pub(crate) async fn newest(git: &Git, name: &str, cancel: &CancellationToken) -> Result<u64> {
-    let output = git
-        .call(["for-each-ref", "--format=%(refname)"])
-        .arg(format!("{SAVED}/{name}/"))
-        .run(cancel)
-        .await?;
-    Ok(output.lines().map(|name| number(&name)).max().unwrap_or(0))
+    let refs = git.refs(&[format!("{SAVED}/{name}/")], cancel).await?;
+    let numbers = refs.iter().map(|(_, name)| number(name));
+    Ok(numbers.max().unwrap_or(0))
 }

@@ -65,7 +65,7 @@ impl HostedForge {
             }
             jitter(attempt, &self.cancel).await?;
         }
-        Err(self.outpaced(&new.title))
+        Err(Error::outpaced(&new.title, ATTEMPTS))
     }
 
     /// A change that is the same when it is made twice.
@@ -106,7 +106,7 @@ impl HostedForge {
             }
             jitter(attempt, &self.cancel).await?;
         }
-        Err(self.outpaced(&number))
+        Err(Error::outpaced(&number, ATTEMPTS))
     }
 
     /// The commit of a tag; light or annotated.
@@ -169,7 +169,7 @@ impl HostedForge {
                 answer.json()?;
             }
         }
-        Err(self.outpaced(&new.tag))
+        Err(Error::outpaced(&new.tag, ATTEMPTS))
     }
 }
 

@@ -10,7 +10,6 @@ use crate::{
     forge::local::{
         ATTEMPTS, LocalForge,
         ledger::{self, Entry},
-        outpaced,
     },
     refs::push::{Pushed, RefChange, jitter},
 };
@@ -58,7 +57,7 @@ impl LocalForge {
                 return Ok(issue);
             }
         }
-        Err(outpaced(new.title.clone()))
+        Err(Error::outpaced(&new.title, ATTEMPTS))
     }
 
     /// The annotated tags of the remote.

@@ -72,11 +72,7 @@ impl Repo {
             self.reset(&path, &writer, cancel).await?;
         }
         self.bring(&git, &[commit.as_str()], cancel).await?;
-        git.call(["checkout", "--quiet", "--detach", "--no-recurse-submodules"])
-            .args(["--force", commit.as_str(), "--"])
-            .holding(&writer)
-            .run(cancel)
-            .await?;
+        git.show(commit, &writer, cancel).await?;
         Ok(path)
     }
 
@@ -92,11 +88,7 @@ impl Repo {
             .holding(writer)
             .run(cancel)
             .await?;
-        git.call(["clean", "--quiet", "--force", "-d"])
-            .holding(writer)
-            .run(cancel)
-            .await
-            .map(drop)
+        git.clean(writer, cancel).await
     }
 }
 

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Error, Result, Worktree,
     commits::{commit::by, tree},
-    git::path_of,
 };
 
 /// Its file in the worktree's own git folder; it goes with the worktree.
@@ -72,13 +71,9 @@ impl Worktree {
             return Ok(None);
         };
         let theirs = CommitSha::new(text.trim());
-        let inside = self
-            .git()
-            .call(["merge-base", "--is-ancestor", theirs.as_str(), "HEAD"])
-            .accept(&[0, 1])
-            .run(&CancellationToken::new())
-            .await?;
-        if inside.code == 0 {
+        let cancel = CancellationToken::new();
+        let inside = self.git().is_ancestor(theirs.as_str(), "HEAD", &cancel);
+        if inside.await? {
             // The commit was made, and its maker died before it could say so.
             self.settled()?;
             return Ok(None);
@@ -126,17 +121,7 @@ impl Worktree {
         cancel: &CancellationToken,
     ) -> Result<(String, Vec<PathBuf>)> {
         let theirs = self.as_seen_from_here(theirs, cancel).await?;
-        let merged = self
-            .git()
-            .call(["merge-tree", "--write-tree", "-z", "--name-only"])
-            .args(["--no-messages", "HEAD", &theirs])
-            .accept(&[0, 1])
-            .run(cancel)
-            .await?;
-        let mut fields = merged.fields();
-        let tree = fields.next().ok_or_else(|| merged.unreadable())?;
-        let tree = String::from_utf8_lossy(tree).into_owned();
-        let mut files: Vec<PathBuf> = fields.map(path_of).collect();
+        let (_, tree, mut files) = self.git().merge_tree("HEAD", &theirs, cancel).await?;
         files.sort();
         files.dedup();
         Ok((tree, files))

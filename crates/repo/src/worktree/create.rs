@@ -216,13 +216,11 @@ impl Repo {
             (None, Some(theirs)) => (theirs, String::new()),
             (None, None) => (self.start(branch).await?, String::new()),
             (Some(at), Some(theirs)) if fresh && at != theirs => {
-                let behind = self
-                    .git()
-                    .call(["merge-base", "--is-ancestor", at.as_str(), theirs.as_str()])
-                    .accept(&[0, 1])
-                    .run(cancel)
-                    .await?;
-                if behind.code != 0 {
+                let git = self.git();
+                if !git
+                    .is_ancestor(at.as_str(), theirs.as_str(), cancel)
+                    .await?
+                {
                     return Ok(());
                 }
                 (theirs, at.to_string())

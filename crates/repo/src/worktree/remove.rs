@@ -146,15 +146,10 @@ impl Repo {
         if how == Merged::ByHistory {
             return Ok(true);
         }
-        let fork = self
-            .git()
-            .call(["merge-base", &self.default_ref(), commit.as_str()])
-            .accept(&[0, 1])
-            .run(cancel)
-            .await?
-            .text();
-        let same = self
-            .git()
+        let git = self.git();
+        let default = self.default_ref();
+        let fork = git.merge_base(&default, commit.as_str(), cancel).await?;
+        let same = git
             .call(["diff", "--quiet", &fork, commit.as_str()])
             .accept(&[0, 1, 128, 129])
             .run(cancel)

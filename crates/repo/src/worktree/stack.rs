@@ -73,18 +73,14 @@ impl Repo {
 
     pub(crate) async fn stack_of(&self, short: &str) -> Result<Option<Stack>> {
         let root = format!("{REFS}/{short}/");
+        let cancel = CancellationToken::new();
         let found = self
             .git()
-            .call(["for-each-ref", "--format=%(objectname) %(refname)"])
-            .arg(&root)
-            .run(&CancellationToken::new())
+            .refs(std::slice::from_ref(&root), &cancel)
             .await?;
-        Ok(found.lines().find_map(|line| {
-            let (at, name) = line.split_once(' ')?;
-            Some(Stack {
-                branch: BranchName::new(name.strip_prefix(&root)?),
-                at: CommitSha::new(at),
-            })
+        Ok(found.into_iter().find_map(|(at, name)| {
+            let branch = BranchName::new(name.strip_prefix(&root)?);
+            Some(Stack { branch, at })
         }))
     }
 
@@ -120,12 +116,7 @@ impl Repo {
         head: &str,
         cancel: &CancellationToken,
     ) -> Result<Option<String>> {
-        let base = git
-            .call(["merge-base", &self.default_ref(), head])
-            .accept(&[0, 1])
-            .run(cancel)
-            .await?
-            .text();
+        let base = git.merge_base(&self.default_ref(), head, cancel).await?;
         let stack = match short.is_empty() {
             true => None,
             false => self.stack_of(short).await?,
@@ -133,8 +124,8 @@ impl Repo {
         if let Some(stack) = stack {
             let at = stack.at.as_str();
             // A newer default branch was merged in, or the branch was put on it.
-            let stands = is_ancestor(git, at, head, cancel).await?
-                && (base.is_empty() || is_ancestor(git, &base, at, cancel).await?);
+            let stands = git.is_ancestor(at, head, cancel).await?
+                && (base.is_empty() || git.is_ancestor(&base, at, cancel).await?);
             if stands {
                 return Ok(Some(stack.at.to_string()));
             }
@@ -156,7 +147,8 @@ impl Worktree {
         let left = self.repo().left(self.git(), self.short(), "HEAD", cancel);
         let here = left.await?.as_deref() == Some(stack.at.as_str());
         // The default branch may have got the very commits of the branch below.
-        let stands = here && !is_ancestor(self.git(), stack.at.as_str(), &default, cancel).await?;
+        let (git, at) = (self.git(), stack.at.as_str());
+        let stands = here && !git.is_ancestor(at, &default, cancel).await?;
         Ok(stands.then_some(stack))
     }
 
@@ -172,15 +164,4 @@ impl Worktree {
             None => self.push(cancel).await,
         }
     }
-}
-
-/// Whether one commit is part of the history of another.
-pub(crate) async fn is_ancestor(
-    git: &Git,
-    one: &str,
-    of: &str,
-    cancel: &CancellationToken,
-) -> Result<bool> {
-    let call = git.call(["merge-base", "--is-ancestor", one, of]);
-    Ok(call.accept(&[0, 1]).run(cancel).await?.code == 0)
 }

@@ -54,15 +54,8 @@ impl Repo {
         clear_index_lock(&git.git_dir()?);
         // Nobody works here, so nothing is saved: what differs was written by checks.
         self.bring(&git, &[commit.as_str()], cancel).await?;
-        git.call(["checkout", "--quiet", "--detach", "--no-recurse-submodules"])
-            .args(["--force", commit.as_str(), "--"])
-            .holding(&writer)
-            .run(cancel)
-            .await?;
-        git.call(["clean", "--quiet", "--force", "-d"])
-            .holding(&writer)
-            .run(cancel)
-            .await?;
+        git.show(commit, &writer, cancel).await?;
+        git.clean(&writer, cancel).await?;
         Ok(Trial { path, _held: held })
     }
 }

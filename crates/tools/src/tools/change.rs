@@ -13,28 +13,43 @@ use crate::{
     content::{diff, text},
 };
 
-/// What a tool that changes one file leaves for a recovery: its change is planned as
-/// a whole before anything is written.
+/// A tool that changes one file: its change is planned as a whole, by the module's own
+/// `plan`, before anything is written, and that is what it leaves for a recovery.
 macro_rules! of_one_file {
-    ($input:ty, $plan:path) => {
-        fn trace(
-            &self,
-            input: &serde_json::Value,
-            context: &crate::ToolContext,
-        ) -> Option<serde_json::Value> {
-            let input: $input = super::parse(input).ok()?;
-            let planned = $plan(context.workplace(), &input).ok()?;
-            Some(super::change::trace(&planned))
+    ($tool:ident, $name:literal) => {
+        impl crate::Tool for $tool {
+            crate::tools::introduce!($name, WriteLocal, Convergent);
+
+            fn trace(
+                &self,
+                input: &serde_json::Value,
+                context: &crate::ToolContext,
+            ) -> Option<serde_json::Value> {
+                let planned = plan(context.workplace(), &super::parse(input).ok()?).ok()?;
+                Some(super::change::trace(&planned))
+            }
+
+            fn recover<'a>(
+                &'a self,
+                permit: &'a butler_policy::Permit,
+                input: &'a serde_json::Value,
+                trace: Option<&'a serde_json::Value>,
+                context: &'a crate::ToolContext,
+            ) -> futures_util::future::BoxFuture<'a, butler_protocol::ToolOutcome> {
+                super::change::recover(self, permit, input, trace, context)
+            }
         }
 
-        fn recover<'a>(
-            &'a self,
-            permit: &'a butler_policy::Permit,
-            input: &'a serde_json::Value,
-            trace: Option<&'a serde_json::Value>,
-            context: &'a crate::ToolContext,
-        ) -> futures_util::future::BoxFuture<'a, butler_protocol::ToolOutcome> {
-            super::change::recover(self, permit, input, trace, context)
+        impl $tool {
+            async fn work(
+                &self,
+                permit: &butler_policy::Permit,
+                input: Input,
+                context: &crate::ToolContext,
+            ) -> super::Told {
+                super::locate(permit, context.workplace(), &input.path)?;
+                super::change::run(permit, context, move |place| plan(place, &input)).await
+            }
         }
     };
 }

@@ -1,17 +1,15 @@
 //! Edit: exact replacements in one file, all of them or none.
 
-use butler_policy::Permit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    NotDone, Told,
+    NotDone,
     change::{self, Planned},
-    locate,
     mismatch::{self, Missed},
 };
 use crate::{
-    Tool, ToolContext, Workplace,
+    Workplace,
     content::text::{self, LineEnds},
 };
 
@@ -47,18 +45,7 @@ Several changes of one file go into `edits`. Returns the diff, or the nearest li
 found.
 Example: {\"path\": \"src/lib.rs\", \"old\": \"let limit = 10;\", \"new\": \"let limit = 20;\"}";
 
-impl Tool for Edit {
-    crate::tools::introduce!("Edit", WriteLocal, Convergent);
-
-    super::change::of_one_file!(Input, plan);
-}
-
-impl Edit {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
-        locate(permit, context.workplace(), &input.path)?;
-        change::run(permit, context, move |place| plan(place, &input)).await
-    }
-}
+super::change::of_one_file!(Edit, "Edit");
 
 fn plan(place: &Workplace, input: &Input) -> Result<Planned, NotDone> {
     let replacements = replacements(input).map_err(|why| format!("failed: {why}"))?;

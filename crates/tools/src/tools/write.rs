@@ -1,16 +1,14 @@
 //! Write: a whole file.
 
-use butler_policy::Permit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    NotDone, Told,
+    NotDone,
     change::{self, FILE_BYTES, Planned},
-    locate,
 };
 use crate::{
-    Tool, ToolContext, Workplace,
+    Workplace,
     content::text::{self, LineEnds},
 };
 
@@ -31,18 +29,7 @@ which cannot lose the rest. Mode and line ends are kept; git's own files and the
 be written. Returns what was created, or the diff.
 Example: {\"path\": \"docs/usage.md\", \"content\": \"# Usage\\n\"}";
 
-impl Tool for Write {
-    crate::tools::introduce!("Write", WriteLocal, Convergent);
-
-    super::change::of_one_file!(Input, plan);
-}
-
-impl Write {
-    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> Told {
-        locate(permit, context.workplace(), &input.path)?;
-        change::run(permit, context, move |place| plan(place, &input)).await
-    }
-}
+super::change::of_one_file!(Write, "Write");
 
 fn plan(place: &Workplace, input: &Input) -> Result<Planned, NotDone> {
     if input.content.len() as u64 > FILE_BYTES {

@@ -11,7 +11,11 @@ use super::{SIZE, lines, pull, statuses};
 use crate::{
     Repo, Result,
     commits::squash,
-    forge::{hosted::PAGES, http::Link},
+    forge::{
+        dialect::{rollup, said},
+        hosted::PAGES,
+        http::Link,
+    },
 };
 
 /// So often a head without any check is asked for one before it counts as having none.
@@ -213,21 +217,9 @@ async fn one(http: Link<'_>, json: &Value) -> Result<Value> {
     let number = json["number"].to_string();
     let head = json["head"]["sha"].as_str().unwrap_or_default();
     let mut commit = checks(http, head).await?;
-    let made = http.get(&format!("git/commits/{head}")).await?;
-    let made = if made.status == 404 {
-        Value::Null
-    } else {
-        made.json()?
-    };
+    let made = http.found(&format!("git/commits/{head}")).await?;
     commit["committer"] = made["commit"]["committer"].clone();
-    let said = |note: &Value| {
-        json!({
-            "databaseId": note["id"],
-            "author": { "login": note["user"]["login"] },
-            "body": note["body"],
-            "viewerDidAuthor": note["user"]["login"] == me,
-        })
-    };
+    let said = |note: &Value| said(note, &note["user"]["login"], me);
     let notes = http.all(&format!("issues/{number}/comments"), SIZE).await?;
     let notes: Vec<Value> = notes.iter().map(said).collect();
     let threads = lines(http, &number).await?;
@@ -288,7 +280,7 @@ async fn closer(http: Link<'_>, number: &str) -> Result<Value> {
 
 async fn checks(http: Link<'_>, sha: &str) -> Result<Value> {
     let all = statuses(http, sha).await?;
-    let contexts = all.iter().map(|one| {
+    Ok(rollup(&all, |one| {
         json!({
             "__typename": "StatusContext",
             "context": one["context"],
@@ -296,7 +288,5 @@ async fn checks(http: Link<'_>, sha: &str) -> Result<Value> {
             "description": one["description"],
             "targetUrl": one["target_url"],
         })
-    });
-    let contexts: Vec<Value> = contexts.collect();
-    Ok(json!({ "statusCheckRollup": { "contexts": { "nodes": contexts } } }))
+    }))
 }

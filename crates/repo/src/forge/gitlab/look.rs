@@ -11,6 +11,7 @@ use super::{
 use crate::{
     Error, Result,
     forge::{
+        dialect::{rollup, said},
         host::Address,
         http::{Link, encoded},
     },
@@ -80,22 +81,12 @@ async fn one(http: Link<'_>, json: &Value) -> Result<Value> {
     let shown = pull(json);
     let head = json["sha"].as_str().unwrap_or_default();
     let mut commit = checks(http, head).await?;
-    let made = http.get(&format!("repository/commits/{head}")).await?;
-    let made = if made.status == 404 {
-        Value::Null
-    } else {
-        made.json()?
-    };
+    let made = http.found(&format!("repository/commits/{head}")).await?;
     commit["committer"] =
         json!({ "name": made["committer_name"], "email": made["committer_email"] });
     let (mut notes, mut threads) = (Vec::new(), Vec::new());
     for (_, note) in discussions(http, &number).await? {
-        let said = json!({
-            "databaseId": note["id"],
-            "author": { "login": note["author"]["username"] },
-            "body": note["body"],
-            "viewerDidAuthor": note["author"]["username"] == me,
-        });
+        let said = said(&note, &note["author"]["username"], me);
         let place = &note["position"];
         match place["new_line"].as_u64().or(place["old_line"].as_u64()) {
             None => notes.push(said),
@@ -168,7 +159,7 @@ async fn reviews(http: Link<'_>, number: &str) -> Result<Vec<Value>> {
 
 async fn checks(http: Link<'_>, sha: &str) -> Result<Value> {
     let all = statuses(http, sha).await?;
-    let contexts = all.iter().map(|one| {
+    Ok(rollup(&all, |one| {
         json!({
             "__typename": "CheckRun",
             "name": one["name"],
@@ -177,7 +168,5 @@ async fn checks(http: Link<'_>, sha: &str) -> Result<Value> {
             "detailsUrl": one["target_url"],
             "title": one["description"],
         })
-    });
-    let contexts: Vec<Value> = contexts.collect();
-    Ok(json!({ "statusCheckRollup": { "contexts": { "nodes": contexts } } }))
+    }))
 }

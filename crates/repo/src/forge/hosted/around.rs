@@ -34,7 +34,7 @@ impl HostedForge {
             }
             jitter(attempt, &self.cancel).await?;
         }
-        Err(self.outpaced(&number))
+        Err(Error::outpaced(&number, ATTEMPTS))
     }
 
     pub(crate) async fn label(&self, number: PrNumber, labels: &[String]) -> Result<()> {

@@ -76,7 +76,7 @@ impl HostedForge {
             }
             jitter(attempt + 3, &self.cancel).await?;
         }
-        Err(self.outpaced(&number))
+        Err(Error::outpaced(&number, ATTEMPTS))
     }
 
     /// A no is an error with a name.

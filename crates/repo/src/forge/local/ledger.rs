@@ -7,7 +7,7 @@ use butler_protocol::{CommitSha, Role, fault};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{ATTEMPTS, LocalForge, outpaced};
+use super::{ATTEMPTS, LocalForge};
 use crate::{
     Error, Repo, Result,
     commits::{commit::Commit, tree},
@@ -80,20 +80,11 @@ impl LocalForge {
     /// with a word in the log: it must not take the others down.
     pub(crate) async fn all<E: Entry>(&self) -> Result<Vec<Kept<E>>> {
         self.refresh::<E>().await?;
-        let refs = self
-            .repo
-            .git()
-            .call(["for-each-ref", "--format=%(objectname) %(refname)"])
-            .arg(format!("{}/", E::REFS))
-            .run(&self.cancel)
-            .await?;
+        let below = [format!("{}/", E::REFS)];
+        let refs = self.repo.git().refs(&below, &self.cancel).await?;
         let mut kept: Vec<Kept<E>> = Vec::new();
-        for line in refs.lines() {
-            let Some((commit, name)) = line.split_once(' ') else {
-                continue;
-            };
-            let at = CommitSha::new(commit);
-            match self.read::<E>(commit).await {
+        for (at, name) in refs {
+            match self.read::<E>(at.as_str()).await {
                 Ok(entry) if ref_of::<E>(entry.number()) == name => kept.push(Kept { entry, at }),
                 Ok(_) => {
                     tracing::warn!(name, "a {} under another one's number is ignored", E::NOUN);
@@ -201,6 +192,6 @@ impl LocalForge {
                 return Ok(after);
             }
         }
-        Err(outpaced(ref_of::<E>(number)))
+        Err(Error::outpaced(&ref_of::<E>(number), ATTEMPTS))
     }
 }

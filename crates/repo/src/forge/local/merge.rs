@@ -7,7 +7,6 @@ use super::{
     super::{Edit, Merge, PullRequest, PullState},
     ATTEMPTS, LocalForge,
     ledger::ref_of,
-    outpaced,
 };
 use crate::{
     Error, Result,
@@ -58,7 +57,7 @@ impl LocalForge {
                 Err(error) => return Err(error),
             }
         }
-        Err(outpaced(self.repo.default_branch().to_string()))
+        Err(Error::outpaced(self.repo.default_branch(), ATTEMPTS))
     }
 
     async fn squash_once(
