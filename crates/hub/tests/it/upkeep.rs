@@ -5,7 +5,8 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use butler_hub::Retention;
 use butler_protocol::{
-    Activity, ActivityState, DecisionKind, Entry, MessageTs, Record, RecordBatch, Role, ThreadId,
+    Activity, ActivityState, DecisionKind, Entry, LogEnd, MessageTs, Record, RecordBatch, Role,
+    ThreadId,
 };
 use serde_json::{Value, json};
 
@@ -66,6 +67,17 @@ fn lines(thread: &ThreadId, first: u64, count: u64) -> RecordBatch {
     RecordBatch {
         thread: thread.clone(),
         entries: (first..first + count).map(entry).collect(),
+        end: None,
+    }
+}
+
+/// A log that ends with this line.
+fn end(seq: u64) -> LogEnd {
+    LogEnd {
+        base: 0,
+        seq,
+        epoch: u64::from(seq > 0),
+        at_ms: i64::try_from(seq).unwrap(),
     }
 }
 
@@ -123,7 +135,11 @@ async fn threads_at_rest_are_packed_and_come_back_with_a_new_line() {
     assert_eq!(control.logs(&thread, &["note"]).await.unwrap(), before);
     assert_eq!(control.logs(&thread, &["user"]).await.unwrap(), []);
     let coder = world.control(Role::Coder);
-    assert_eq!(coder.records_held(&thread).await.unwrap().upto, 40);
+    let whole = coder.records_held(&thread, end(0)).await.unwrap();
+    assert_eq!((whole.upto, whole.keep), (40, Some(0)));
+    assert_eq!(whole.entries, lines(&thread, 1, 40).entries);
+    let rest = coder.records_held(&thread, end(30)).await.unwrap();
+    assert_eq!(rest.entries, lines(&thread, 31, 10).entries);
     assert_eq!(world.get(&world.ana, &view).await["messages"], seen);
     let timeline = world.get(&world.ana, &format!("{view}/timeline")).await;
     assert_eq!(timeline, told);
@@ -137,7 +153,7 @@ async fn threads_at_rest_are_packed_and_come_back_with_a_new_line() {
     coder.records(&lines(&thread, 40, 2)).await.unwrap();
     let held = self::held(&world).await;
     assert_eq!((&held["lines"], &held["packed"]), (&json!(81), &json!(0)));
-    assert_eq!(coder.records_held(&thread).await.unwrap().upto, 41);
+    assert_eq!(coder.records_held(&thread, end(41)).await.unwrap().upto, 41);
     assert_eq!(control.logs(&thread, &[]).await.unwrap().len(), 81);
 }
 
