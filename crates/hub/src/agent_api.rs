@@ -13,33 +13,28 @@ use std::sync::Arc;
 use axum::{
     Json, Router,
     body::Bytes,
-    extract::{DefaultBodyLimit, FromRequestParts, Path, Query, State},
+    extract::{DefaultBodyLimit, FromRequestParts, Path, Query},
     http::request::Parts,
     response::{IntoResponse, Response},
     routing::{get, post},
 };
 use butler_protocol::{
-    Activity, ActivityState, DecisionView, Entry, PlanSummary, PullNews, RecordBatch, RequestId,
-    Reservation, ReserveAnswer, Role, Settlement, Sha256Hex, StampKind, ThreadId, ThreadSummary,
-    fault,
+    Activity, ActivityState, ChannelId, DecisionView, Entry, PlanSummary, PullNews, RecordBatch,
+    RequestId, Reservation, ReserveAnswer, Role, Settlement, Sha256Hex, StampKind, ThreadId,
+    ThreadSummary, fault,
 };
 use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 
 use crate::{
     budget,
-    error::{Refusal, Refused, Trouble, refuse},
-    hub::app::App,
+    error::{Answer, Refusal, Refused, Result, Trouble, done, refuse},
+    hub::App,
     identity::{Agent, Fence, Identity},
-    log::{self, Happening, notice::Notice, processes::holders},
+    log::{self, Happening, Notice, processes::holders},
     metrics::traces,
     presence::{self, activity},
-    store::{
-        cold,
-        db::Db,
-        sql::{OptionalExtension, params},
-        tx::Tx,
-    },
+    store::{Db, Tx, cold, params},
     views::{board, pulls, threads},
     web_api,
     workspace::{channels, decide, gate},
@@ -71,19 +66,45 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 
 /// An agent that has shown its token.
 pub(crate) struct Caller {
-    agent: Agent,
+    pub(crate) app: Arc<App>,
+    pub(crate) agent: Agent,
     fence: Option<Fence>,
 }
 
 impl Caller {
-    /// Who calls, by the token.
-    pub(crate) fn agent(&self) -> &Agent {
-        &self.agent
+    /// Changes something, unless a newer process has replaced the caller.
+    pub(crate) async fn write<T: Send + 'static>(
+        self,
+        work: impl FnOnce(&mut Tx<'_>, &Agent) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let Self { app, agent, fence } = self;
+        let work = move |tx: &mut Tx<'_>| {
+            agent.check_fence(tx.db(), fence.as_ref())?;
+            work(tx, &agent)
+        };
+        app.write(work).await
     }
 
-    /// In which role.
-    pub(crate) fn role(&self) -> Role {
-        self.agent.role
+    /// The same in a channel that the caller may use.
+    async fn write_in<T: Send + 'static>(
+        self,
+        channel: ChannelId,
+        work: impl FnOnce(&mut Tx<'_>, &Agent) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.write(move |tx, agent| {
+            agent.may_use(tx.db(), &channel)?;
+            work(tx, agent)
+        })
+        .await
+    }
+
+    /// Looks something up for the caller.
+    async fn read<T: Send + 'static>(
+        self,
+        look: impl FnOnce(&Db, &Agent) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let Self { app, agent, .. } = self;
+        app.read(move |db| look(db, &agent)).await
     }
 }
 
@@ -96,6 +117,7 @@ impl FromRequestParts<Arc<App>> for Caller {
         };
         match app.identify(&token).await? {
             Some(Identity::Bot(agent)) => Ok(Self {
+                app: Arc::clone(app),
                 agent,
                 fence: web_api::fence_of(&parts.headers),
             }),
@@ -104,75 +126,50 @@ impl FromRequestParts<Arc<App>> for Caller {
     }
 }
 
-async fn note_activity(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Json(mut activity): Json<Activity>,
-) -> Result<Json<Value>, Refused> {
+async fn note_activity(caller: Caller, Json(mut activity): Json<Activity>) -> Answer {
     if let Some(step) = &mut activity.step {
-        gate::clean_text(&app.redactor, step);
+        gate::clean_text(&caller.app.redactor, step);
     }
-    app.store
-        .write(move |tx| {
-            let agent = &caller.agent;
-            agent.check_fence(tx.db(), caller.fence.as_ref())?;
-            agent.may_use(tx.db(), &activity.thread.channel)?;
-            fault("hub.before-activity");
-            if activity.state == ActivityState::Working {
-                holders::touch(tx.db(), agent.key, &activity.thread)?;
-            }
-            let changed = activity::note(tx.db(), agent.role, &activity, tx.db().now_ms())?;
-            fault("hub.after-activity");
-            if !changed {
-                tx.say(Notice::Page {
-                    channel: activity.thread.channel,
-                    root: activity.thread.root,
-                });
-                return Ok(());
-            }
-            let body = json!({"type": "activity", "role": agent.role,
-                "state": activity.state, "step": activity.step});
-            let does = Happening {
-                stamp: StampKind::Activity,
-                // The stamp of later events says it; nobody else needs it.
-                delivered: false,
-                ..Happening::new(activity.thread, Some(agent.role), body)
-            };
-            log::append(tx, does)?;
-            Ok(())
-        })
-        .await?;
-    Ok(Json(json!({"ok": true})))
+    let channel = activity.thread.channel.clone();
+    let work = move |tx: &mut Tx<'_>, agent: &Agent| {
+        fault("hub.before-activity");
+        if activity.state == ActivityState::Working {
+            holders::touch(tx.db(), agent.key, &activity.thread)?;
+        }
+        let changed = activity::note(tx.db(), agent.role, &activity, tx.db().now_ms())?;
+        fault("hub.after-activity");
+        if !changed {
+            tx.say(Notice::Page(activity.thread));
+            return Ok(());
+        }
+        let body = json!({"type": "activity", "role": agent.role,
+            "state": activity.state, "step": activity.step});
+        let does = Happening {
+            stamp: StampKind::Activity,
+            // The stamp of later events says it; nobody else needs it.
+            delivered: false,
+            ..Happening::new(activity.thread, Some(agent.role), body)
+        };
+        log::append(tx, does).map(drop)
+    };
+    caller.write_in(channel, work).await?;
+    done()
 }
 
 async fn reserve(
-    State(app): State<Arc<App>>,
     caller: Caller,
     Json(wanted): Json<Reservation>,
 ) -> Result<Json<ReserveAnswer>, Refused> {
+    let (app, repo) = (Arc::clone(&caller.app), caller.agent.repo.clone());
     let (caps, limits) = (app.rules.caps.clone(), app.rules.limits.clone());
-    let repo = caller.agent.repo.clone();
-    let answer = app
-        .store
-        .write(move |tx| {
-            let agent = &caller.agent;
-            agent.check_fence(tx.db(), caller.fence.as_ref())?;
-            agent.may_use(tx.db(), &wanted.thread.channel)?;
-            let answer = budget::reserve(
-                tx.db(),
-                &agent.repo,
-                agent.role,
-                &wanted,
-                (&caps, &limits),
-                tx.db().now_ms(),
-            )?;
-            tx.say(Notice::Page {
-                channel: wanted.thread.channel,
-                root: wanted.thread.root,
-            });
-            Ok(answer)
-        })
-        .await?;
+    let channel = wanted.thread.channel.clone();
+    let work = move |tx: &mut Tx<'_>, agent: &Agent| {
+        let (db, allowed) = (tx.db(), (&caps, &limits));
+        let answer = budget::reserve(db, &agent.repo, agent.role, &wanted, allowed, db.now_ms())?;
+        tx.say(Notice::Page(wanted.thread));
+        Ok(answer)
+    };
+    let answer = caller.write_in(channel, work).await?;
     let limit = match &answer {
         ReserveAnswer::Refused(refusal) => Some(refusal.budget.clone()),
         ReserveAnswer::Later(limit) => Some(format!("calls of {}", limit.whose)),
@@ -184,32 +181,21 @@ async fn reserve(
     Ok(Json(answer))
 }
 
-async fn settle(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Json(settlement): Json<Settlement>,
-) -> Result<Json<Value>, Refused> {
-    app.store
-        .write(move |tx| {
-            // A settlement of an older process is still true: the money is spent.
-            let thread = budget::settle(tx.db(), &caller.agent.repo, &settlement)?;
-            if let Some(thread) = thread {
-                tx.say(Notice::Page {
-                    channel: thread.channel,
-                    root: thread.root,
-                });
-            }
-            Ok(())
-        })
-        .await?;
-    Ok(Json(json!({"ok": true})))
+async fn settle(Caller { app, agent, .. }: Caller, Json(settlement): Json<Settlement>) -> Answer {
+    let work = move |tx: &mut Tx<'_>| {
+        // A settlement of an older process is still true: the money is spent.
+        let thread = budget::settle(tx.db(), &agent.repo, &settlement)?;
+        thread
+            .into_iter()
+            .for_each(|thread| tx.say(Notice::Page(thread)));
+        Ok(())
+    };
+    app.write(work).await?;
+    done()
 }
 
-async fn records(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Json(batch): Json<RecordBatch>,
-) -> Result<Json<Value>, Refused> {
+async fn records(caller: Caller, Json(batch): Json<RecordBatch>) -> Answer {
+    let app = Arc::clone(&caller.app);
     let mut lines = Vec::with_capacity(batch.entries.len());
     for entry in batch.entries {
         let mut line = serde_json::to_value(&entry).map_err(Trouble::Json)?;
@@ -220,51 +206,36 @@ async fn records(
     let traced = thread.clone();
     let (repo, role) = (caller.agent.repo.clone(), caller.agent.role);
     if lines.is_empty() {
-        let (fence, end) = (caller.fence.clone(), batch.end);
         let held = move |tx: &mut Tx<'_>| {
-            let held = record_log::held(tx.db(), &caller.agent, &thread, fence.as_ref(), end)?;
+            let fence = caller.fence.as_ref();
+            let held = record_log::held(tx.db(), &caller.agent, &thread, fence, batch.end)?;
             Ok(json!(held))
         };
-        return Ok(Json(app.store.write(held).await?));
+        return Ok(Json(app.write(held).await?));
     }
-    let new = app
-        .store
-        .write(move |tx| {
-            let agent = &caller.agent;
-            agent.check_fence(tx.db(), caller.fence.as_ref())?;
-            agent.may_use(tx.db(), &thread.channel)?;
-            cold::unpack(tx.db(), &thread)?;
-            let mut insert = tx.db().prepare_cached(
-                "INSERT OR IGNORE INTO records (channel, root, role, seq, entry)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?;
-            fault("hub.before-records");
-            // What is told again is no news.
-            let mut new = Vec::new();
-            for (entry, line) in lines {
-                let written = insert.execute(params![
-                    thread.channel.as_str(),
-                    thread.root.as_str(),
-                    agent.role.as_str(),
-                    i64::try_from(entry.seq).unwrap_or(i64::MAX),
-                    line
-                ])?;
-                match written {
-                    0 => record_log::same(tx.db(), agent.role, &thread, &entry)?,
-                    _ => new.push(entry),
-                }
+    let work = move |tx: &mut Tx<'_>, agent: &Agent| {
+        cold::unpack(tx.db(), &thread)?;
+        let mut insert = tx.db().prepare_cached(
+            "INSERT OR IGNORE INTO records (channel, root, role, seq, entry)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        fault("hub.before-records");
+        // What is told again is no news.
+        let mut new = Vec::new();
+        for (entry, line) in lines {
+            match insert.execute(params![thread, agent.role, entry.seq, line])? {
+                0 => record_log::same(tx.db(), agent.role, &thread, &entry)?,
+                _ => new.push(entry),
             }
-            fault("hub.after-records");
-            tx.say(Notice::Page {
-                channel: thread.channel,
-                root: thread.root,
-            });
-            Ok(new)
-        })
-        .await?;
+        }
+        fault("hub.after-records");
+        tx.say(Notice::Page(thread));
+        Ok(new)
+    };
+    let new = caller.write_in(traced.channel.clone(), work).await?;
     app.watched.counters.records(&repo, role.as_str(), &new);
     trace(&app, traced, (&repo, role), &new).await?;
-    Ok(Json(json!({"ok": true})))
+    done()
 }
 
 /// Gives new lines of a log to whoever collects traces.
@@ -273,12 +244,12 @@ async fn trace(
     thread: ThreadId,
     (repo, role): (&str, Role),
     new: &[Entry],
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let mut earlier = Vec::new();
     if app.watched.traces.misses(&thread, role, new) {
         let (of, before) = (thread.clone(), new.first().map_or(0, |entry| entry.seq));
         let look = move |db: &Db| traces::earlier(db, &of, role, before);
-        earlier = app.store.read(look).await?;
+        earlier = app.read(look).await?;
     }
     app.watched
         .traces
@@ -294,7 +265,6 @@ struct Wanted {
 }
 
 async fn logs(
-    State(app): State<Arc<App>>,
     caller: Caller,
     Path((channel, root)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
@@ -302,14 +272,12 @@ async fn logs(
     let Ok(thread) = format!("{channel}/{root}").parse::<ThreadId>() else {
         return Err(Trouble::Refused(Refusal::ThreadNotFound).into());
     };
-    let lines = app
-        .store
-        .read(move |db| {
-            caller.agent.may_use(db, &thread.channel)?;
-            let kinds = wanted.kinds.split(',').filter(|kind| !kind.is_empty());
-            threads::logs(db, &thread, &kinds.collect::<Vec<_>>())
-        })
-        .await?;
+    let look = move |db: &Db, agent: &Agent| {
+        agent.may_use(db, &thread.channel)?;
+        let kinds = wanted.kinds.split(',').filter(|kind| !kind.is_empty());
+        threads::logs(db, &thread, &kinds.collect::<Vec<_>>())
+    };
+    let lines = caller.read(look).await?;
     let line = |(role, entry): &(String, Box<RawValue>)| {
         format!("{{\"role\":\"{role}\",\"entry\":{}}}", entry.get())
     };
@@ -325,131 +293,88 @@ struct WantedPlans {
 }
 
 async fn plans(
-    State(app): State<Arc<App>>,
     caller: Caller,
     Query(wanted): Query<WantedPlans>,
 ) -> Result<Json<Vec<PlanSummary>>, Refused> {
-    let repo = caller.agent.repo;
-    let look = move |db: &Db| match wanted.thread.as_deref().map(str::parse) {
-        Some(Ok(thread)) => threads::plans_of(db, &repo, &thread),
+    let look = move |db: &Db, agent: &Agent| match wanted.thread.as_deref().map(str::parse) {
+        Some(Ok(thread)) => threads::plans_of(db, &agent.repo, &thread),
         Some(Err(_)) => refuse(Refusal::ThreadNotFound),
-        None => threads::plans(db, &repo),
+        None => threads::plans(db, &agent.repo),
     };
-    Ok(Json(app.store.read(look).await?))
+    Ok(Json(caller.read(look).await?))
 }
 
-async fn threads_of_repo(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Json<Vec<ThreadSummary>>, Refused> {
-    let repo = caller.agent.repo;
-    let look = app.store.read(move |db| {
+async fn threads_of_repo(caller: Caller) -> Result<Json<Vec<ThreadSummary>>, Refused> {
+    let look = |db: &Db, agent: &Agent| {
         let mut found = Vec::new();
-        for channel in channels::of_repo(db, &repo)? {
+        for channel in channels::of_repo(db, &agent.repo)? {
             found.extend(board::threads(db, Some(&channel), db.now_ms())?);
         }
         Ok(found.into_iter().map(board::ThreadCard::summary).collect())
-    });
-    Ok(Json(look.await?))
+    };
+    Ok(Json(caller.read(look).await?))
 }
 
-async fn pulls(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Json<Vec<PullNews>>, Refused> {
-    let repo = caller.agent.repo;
-    let found = app.store.read(move |db| pulls::to_watch(db, &repo)).await?;
-    Ok(Json(found))
+async fn pulls(caller: Caller) -> Result<Json<Vec<PullNews>>, Refused> {
+    let look = |db: &Db, agent: &Agent| pulls::to_watch(db, &agent.repo);
+    Ok(Json(caller.read(look).await?))
 }
 
-async fn pull(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Json(mut news): Json<PullNews>,
-) -> Result<Json<Value>, Refused> {
+async fn pull(caller: Caller, Json(mut news): Json<PullNews>) -> Answer {
+    let app = Arc::clone(&caller.app);
     let texts = [&mut news.title, &mut news.body];
     for text in texts.into_iter().chain(&mut news.diff) {
         gate::clean_text(&app.redactor, text);
     }
     let (repo, thread) = (caller.agent.repo.clone(), news.thread.clone());
     let number = news.number.0;
-    let is_merged = app
-        .store
-        .write(move |tx| {
-            let agent = &caller.agent;
-            agent.check_fence(tx.db(), caller.fence.as_ref())?;
-            agent.may_use(tx.db(), &news.thread.channel)?;
-            let is_merged = pulls::note(tx.db(), &agent.repo, &news)?;
-            tx.say(Notice::Page {
-                channel: news.thread.channel,
-                root: news.thread.root,
-            });
-            Ok(is_merged)
-        })
-        .await?;
-    if is_merged {
+    let work = move |tx: &mut Tx<'_>, agent: &Agent| {
+        let is_merged = pulls::note(tx.db(), &agent.repo, &news)?;
+        tx.say(Notice::Page(news.thread));
+        Ok(is_merged)
+    };
+    if caller.write_in(thread.channel.clone(), work).await? {
         let now = app.store.now_ms();
         app.watched.traces.merged(&thread, &repo, number, now);
     }
-    Ok(Json(json!({"ok": true})))
+    done()
 }
 
 async fn decision(
-    State(app): State<Arc<App>>,
     caller: Caller,
-    Path(request): Path<String>,
+    Path(request): Path<RequestId>,
 ) -> Result<Json<DecisionView>, Refused> {
-    let view = app
-        .store
-        .read(move |db| decide::view(db, &caller.agent.repo, &RequestId::new(request)))
-        .await?;
+    let look = move |db: &Db, agent: &Agent| decide::view(db, &agent.repo, &request);
+    let view = caller.read(look).await?;
     view.map(Json).ok_or(Refused(Refusal::UnknownRequest))
 }
 
-async fn put_body(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(hash): Path<String>,
-    body: Bytes,
-) -> Result<Json<Value>, Refused> {
+async fn put_body(caller: Caller, Path(hash): Path<String>, body: Bytes) -> Answer {
     if Sha256Hex::of(&body).as_str() != hash {
         return Err(Refused(Refusal::HashMismatch));
     }
-    app.store
-        .write(move |tx| {
-            caller.agent.check_fence(tx.db(), caller.fence.as_ref())?;
-            fault("hub.before-body");
-            tx.db().execute(
-                "INSERT OR IGNORE INTO bodies (repo, sha256, bytes) VALUES (?1, ?2, ?3)",
-                params![caller.agent.repo, hash, body.as_ref()],
-            )?;
-            fault("hub.after-body");
-            Ok(())
-        })
-        .await?;
-    Ok(Json(json!({"ok": true})))
+    let work = move |tx: &mut Tx<'_>, agent: &Agent| {
+        fault("hub.before-body");
+        tx.db().execute(
+            "INSERT OR IGNORE INTO bodies (repo, sha256, bytes) VALUES (?1, ?2, ?3)",
+            params![agent.repo, hash, body.as_ref()],
+        )?;
+        fault("hub.after-body");
+        Ok(())
+    };
+    caller.write(work).await?;
+    done()
 }
 
-async fn get_body(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(hash): Path<String>,
-) -> Result<Response, Refused> {
-    let bytes = app
-        .store
-        .read(move |db| body(db, &caller.agent.repo, &hash))
-        .await?;
+async fn get_body(caller: Caller, Path(hash): Path<String>) -> Result<Response, Refused> {
+    let look = move |db: &Db, agent: &Agent| body(db, &agent.repo, &hash);
+    let bytes = caller.read(look).await?;
     Ok(([("content-type", "application/octet-stream")], bytes).into_response())
 }
 
 /// The body that a repo's agents put under this hash.
-pub(crate) fn body(db: &Db, repo: &str, hash: &str) -> Result<Vec<u8>, Trouble> {
-    let found: Option<Vec<u8>> = db
-        .prepare_cached("SELECT bytes FROM bodies WHERE repo = ?1 AND sha256 = ?2")?
-        .query_row(params![repo, hash], |row| row.get(0))
-        .optional()?;
-    match found {
-        Some(bytes) => Ok(bytes),
-        None => refuse(Refusal::UnknownBody),
-    }
+pub(crate) fn body(db: &Db, repo: &str, hash: &str) -> Result<Vec<u8>> {
+    let sql = "SELECT bytes FROM bodies WHERE repo = ?1 AND sha256 = ?2";
+    let found = db.first(sql, [repo, hash])?;
+    found.ok_or(Trouble::Refused(Refusal::UnknownBody))
 }

@@ -10,17 +10,14 @@ use butler_protocol::{
     BudgetRefusal, CallLimit, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId,
     fault,
 };
+use limits::Limits;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    store::{
-        db::Db,
-        sql::{self, OptionalExtension, params},
-    },
+    error::{Refusal, Result, When, refuse},
+    store::{Db, params, sql},
     workspace::{message, runs, stops},
 };
-use limits::Limits;
 
 /// How much a repo may spend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,32 +45,26 @@ impl Default for Caps {
 }
 
 /// Writes down what a repo may spend.
-pub(crate) fn set_caps(db: &Db, repo: &str, caps: &Caps) -> Result<(), Trouble> {
+pub(crate) fn set_caps(db: &Db, repo: &str, caps: &Caps) -> Result<()> {
     let text = serde_json::to_string(caps).unwrap_or_default();
-    db.prepare_cached(
+    db.run(
         "INSERT INTO caps (repo, caps) VALUES (?1, ?2)
          ON CONFLICT (repo) DO UPDATE SET caps = excluded.caps",
-    )?
-    .execute(params![repo, text])?;
-    Ok(())
+        params![repo, text],
+    )
 }
 
 /// What a repo may spend: as its agents told, else as the hub was told.
-pub(crate) fn caps_of(db: &Db, repo: &str, usual: &Caps) -> Result<Caps, Trouble> {
-    let told: Option<String> = db
-        .prepare_cached("SELECT caps FROM caps WHERE repo = ?1")?
-        .query_row([repo], |row| row.get(0))
-        .optional()?;
+pub(crate) fn caps_of(db: &Db, repo: &str, usual: &Caps) -> Result<Caps> {
+    let told: Option<String> = db.first("SELECT caps FROM caps WHERE repo = ?1", [repo])?;
     let told = told.and_then(|text| serde_json::from_str(&text).ok());
     Ok(told.unwrap_or_else(|| usual.clone()))
 }
 
 /// What the repo of a thread may spend.
-pub(crate) fn caps_in(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<Caps, Trouble> {
-    let repo: Option<String> = db
-        .prepare_cached("SELECT repo FROM channels WHERE id = ?1")?
-        .query_row([thread.channel.as_str()], |row| row.get(0))
-        .optional()?;
+pub(crate) fn caps_in(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<Caps> {
+    let repo: Option<String> =
+        db.first("SELECT repo FROM channels WHERE id = ?1", [&thread.channel])?;
     caps_of(db, &repo.unwrap_or_default(), usual)
 }
 
@@ -94,17 +85,13 @@ pub(crate) fn reserve(
     wanted: &Reservation,
     (usual, limits): (&Caps, &Limits),
     now_ms: i64,
-) -> Result<ReserveAnswer, Trouble> {
+) -> Result<ReserveAnswer> {
     let caps = &caps_of(db, repo, usual)?;
-    if wanted.amount < Usd::ZERO {
-        return refuse(Refusal::InvalidAmount);
-    }
-    let known: Option<(Option<i64>, i64)> = db
-        .prepare_cached("SELECT cost, amount FROM reservations WHERE repo = ?1 AND id = ?2")?
-        .query_row(params![repo, wanted.id.as_str()], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
+    Refusal::InvalidAmount.when(wanted.amount < Usd::ZERO)?;
+    let known: Option<(Option<i64>, i64)> = db.first(
+        "SELECT cost, amount FROM reservations WHERE repo = ?1 AND id = ?2",
+        params![repo, wanted.id],
+    )?;
     match known {
         Some((Some(_), _)) => return refuse(Refusal::AlreadySettled),
         Some((None, first)) => {
@@ -131,28 +118,27 @@ pub(crate) fn reserve(
         }
     }
     fault("hub.before-reserve");
-    db.prepare_cached(
+    db.execute(
         "INSERT INTO reservations (repo, id, channel, root, role, person, day, amount, at_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    )?
-    .execute(params![
-        repo,
-        wanted.id.as_str(),
-        wanted.thread.channel.as_str(),
-        wanted.thread.root.as_str(),
-        role.as_str(),
-        person.as_ref().map(UserId::as_str),
-        day,
-        wanted.amount.nanos(),
-        now_ms
-    ])?;
+        params![
+            repo,
+            wanted.id,
+            wanted.thread,
+            role,
+            person.as_ref(),
+            day,
+            wanted.amount,
+            now_ms
+        ],
+    )?;
     fault("hub.after-reserve");
     granted(db, &wanted.thread, wanted.amount, caps)
 }
 
 /// Whoever began a thread, or the run that began it: work that nobody else asked for
 /// is theirs.
-fn starter(db: &Db, thread: &ThreadId) -> Result<Option<UserId>, Trouble> {
+fn starter(db: &Db, thread: &ThreadId) -> Result<Option<UserId>> {
     if let Some((run, _)) = runs::of_thread(db, thread)? {
         return Ok(Some(run.person));
     }
@@ -168,19 +154,17 @@ fn too_many(
     person: Option<&UserId>,
     caps: &Caps,
     now_ms: i64,
-) -> Result<Option<CallLimit>, Trouble> {
+) -> Result<Option<CallLimit>> {
     let all = caps.calls.map(|limit| ("repo", limit, None));
     let own = caps.calls_of_person.zip(person);
     let own = own.map(|(limit, person)| ("person", limit, Some(person.as_str())));
     for (whose, limit, person) in all.into_iter().chain(own) {
         // The n-th newest is the one that has to be old enough.
-        let nth: Option<i64> = db
-            .prepare_cached(
-                "SELECT at_ms FROM reservations WHERE repo = ?1 AND (?2 IS NULL OR person = ?2)
+        let nth: Option<i64> = db.first(
+            "SELECT at_ms FROM reservations WHERE repo = ?1 AND (?2 IS NULL OR person = ?2)
                  ORDER BY at_ms DESC LIMIT 1 OFFSET ?3",
-            )?
-            .query_row(params![repo, person, limit.max(1) - 1], |row| row.get(0))
-            .optional()?;
+            params![repo, person, limit.max(1) - 1],
+        )?;
         if let Some(free_at_ms) = free_at(nth, now_ms) {
             return Ok(Some(CallLimit {
                 whose: whose.to_owned(),
@@ -192,7 +176,7 @@ fn too_many(
     Ok(None)
 }
 
-fn granted(db: &Db, thread: &ThreadId, amount: Usd, caps: &Caps) -> Result<ReserveAnswer, Trouble> {
+fn granted(db: &Db, thread: &ThreadId, amount: Usd, caps: &Caps) -> Result<ReserveAnswer> {
     let budget = thread_budget(db, thread, caps)?;
     Ok(ReserveAnswer::Granted {
         thread_total: budget.used,
@@ -202,17 +186,9 @@ fn granted(db: &Db, thread: &ThreadId, amount: Usd, caps: &Caps) -> Result<Reser
 }
 
 /// Refuses, and remembers the budget: it is the one a Raise is about.
-fn turn_down(db: &Db, thread: &ThreadId, budget: &Budget) -> Result<ReserveAnswer, Trouble> {
-    db.prepare_cached(
-        "INSERT INTO refusals (channel, root, budget, owner) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (channel, root) DO UPDATE SET budget = excluded.budget, owner = excluded.owner",
-    )?
-    .execute(params![
-        thread.channel.as_str(),
-        thread.root.as_str(),
-        budget.name,
-        budget.owner
-    ])?;
+fn turn_down(db: &Db, thread: &ThreadId, budget: &Budget) -> Result<ReserveAnswer> {
+    db.execute("INSERT INTO refusals (channel, root, budget, owner) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (channel, root) DO UPDATE SET budget = excluded.budget, owner = excluded.owner", params![thread, budget.name, budget.owner])?;
     Ok(ReserveAnswer::Refused(BudgetRefusal {
         budget: budget.name.to_owned(),
         cap: budget.cap,
@@ -220,13 +196,7 @@ fn turn_down(db: &Db, thread: &ThreadId, budget: &Budget) -> Result<ReserveAnswe
     }))
 }
 
-fn budgets(
-    db: &Db,
-    repo: &str,
-    thread: &ThreadId,
-    day: &str,
-    caps: &Caps,
-) -> Result<Vec<Budget>, Trouble> {
+fn budgets(db: &Db, repo: &str, thread: &ThreadId, day: &str, caps: &Caps) -> Result<Vec<Budget>> {
     let mut found = vec![
         thread_budget(db, thread, caps)?,
         day_budget(db, repo, day, caps)?,
@@ -242,7 +212,7 @@ fn budgets(
     Ok(found)
 }
 
-fn thread_budget(db: &Db, thread: &ThreadId, caps: &Caps) -> Result<Budget, Trouble> {
+fn thread_budget(db: &Db, thread: &ThreadId, caps: &Caps) -> Result<Budget> {
     let owner = thread.to_string();
     Ok(Budget {
         cap: own_cap(db, thread, caps)? + raised(db, "thread", &owner)?,
@@ -254,19 +224,19 @@ fn thread_budget(db: &Db, thread: &ThreadId, caps: &Caps) -> Result<Budget, Trou
 
 /// What a thread may spend before anybody adds to it: the thread of an item has the
 /// cap that was shown when its run was started.
-fn own_cap(db: &Db, thread: &ThreadId, caps: &Caps) -> Result<Usd, Trouble> {
+fn own_cap(db: &Db, thread: &ThreadId, caps: &Caps) -> Result<Usd> {
     let item = runs::of_thread(db, thread)?.and_then(|(_, item)| item);
     Ok(item.map_or(caps.thread, |item| item.cap))
 }
 
 /// What a repo has spent on a day, and how much it may.
-pub(crate) fn today(db: &Db, repo: &str, usual: &Caps, day: &str) -> Result<(Usd, Usd), Trouble> {
+pub(crate) fn today(db: &Db, repo: &str, usual: &Caps, day: &str) -> Result<(Usd, Usd)> {
     let caps = caps_of(db, repo, usual)?;
     let budget = day_budget(db, repo, day, &caps)?;
     Ok((budget.used, budget.cap))
 }
 
-fn day_budget(db: &Db, repo: &str, day: &str, caps: &Caps) -> Result<Budget, Trouble> {
+fn day_budget(db: &Db, repo: &str, day: &str, caps: &Caps) -> Result<Budget> {
     let owner = format!("{repo}/{day}");
     Ok(Budget {
         cap: caps.day + raised(db, "day", &owner)?,
@@ -281,7 +251,7 @@ fn day_budget(db: &Db, repo: &str, day: &str, caps: &Caps) -> Result<Budget, Tro
 }
 
 /// Settled and set aside in a thread.
-pub(crate) fn spent_in_thread(db: &Db, thread: &ThreadId) -> Result<Usd, Trouble> {
+pub(crate) fn spent_in_thread(db: &Db, thread: &ThreadId) -> Result<Usd> {
     sum(
         db,
         "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE channel = ?1 AND root = ?2",
@@ -290,34 +260,27 @@ pub(crate) fn spent_in_thread(db: &Db, thread: &ThreadId) -> Result<Usd, Trouble
 }
 
 /// The cap of a thread with what people added to it.
-pub(crate) fn thread_cap(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<Usd, Trouble> {
+pub(crate) fn thread_cap(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<Usd> {
     let caps = caps_in(db, thread, usual)?;
     Ok(own_cap(db, thread, &caps)? + raised(db, "thread", &thread.to_string())?)
 }
 
-fn sum(db: &Db, sql: &str, keys: &[&str]) -> Result<Usd, Trouble> {
-    let total: Option<i64> = db
-        .prepare_cached(sql)?
-        .query_row(sql::params_from_iter(keys), |row| row.get(0))?;
+fn sum(db: &Db, sql: &str, keys: &[&str]) -> Result<Usd> {
+    let total: Option<i64> = db.one(sql, sql::params_from_iter(keys))?;
     Ok(Usd::from_nanos(total.unwrap_or(0)))
 }
 
-pub(crate) fn raised(db: &Db, budget: &str, owner: &str) -> Result<Usd, Trouble> {
-    let extra: Option<i64> = db
-        .prepare_cached("SELECT extra FROM raises WHERE budget = ?1 AND owner = ?2")?
-        .query_row([budget, owner], |row| row.get(0))
-        .optional()?;
+pub(crate) fn raised(db: &Db, budget: &str, owner: &str) -> Result<Usd> {
+    let extra: Option<i64> = db.first(
+        "SELECT extra FROM raises WHERE budget = ?1 AND owner = ?2",
+        [budget, owner],
+    )?;
     Ok(Usd::from_nanos(extra.unwrap_or(0)))
 }
 
 /// A person pressed Raise: the budget that refused this thread last grows by one
 /// configured cap.
-pub(crate) fn raise(
-    db: &Db,
-    thread: &ThreadId,
-    usual: &Caps,
-    limits: &Limits,
-) -> Result<(), Trouble> {
+pub(crate) fn raise(db: &Db, thread: &ThreadId, usual: &Caps, limits: &Limits) -> Result<()> {
     let caps = caps_in(db, thread, usual)?;
     let refused = refused_by(db, thread)?;
     let (budget, owner) = refused.unwrap_or_else(|| ("thread".to_owned(), thread.to_string()));
@@ -329,70 +292,55 @@ pub(crate) fn raise(
     db.execute(
         "INSERT INTO raises (budget, owner, extra) VALUES (?1, ?2, ?3)
          ON CONFLICT (budget, owner) DO UPDATE SET extra = raises.extra + excluded.extra",
-        params![budget, owner, extra.nanos()],
+        params![budget, owner, extra],
     )?;
     fault("hub.after-raise");
     Ok(())
 }
 
 /// The budget that refused a thread last, and whose it is.
-fn refused_by(db: &Db, thread: &ThreadId) -> Result<Option<(String, String)>, Trouble> {
-    let found = db
-        .prepare_cached("SELECT budget, owner FROM refusals WHERE channel = ?1 AND root = ?2")?
-        .query_row(
-            params![thread.channel.as_str(), thread.root.as_str()],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()?;
+fn refused_by(db: &Db, thread: &ThreadId) -> Result<Option<(String, String)>> {
+    let found = db.first(
+        "SELECT budget, owner FROM refusals WHERE channel = ?1 AND root = ?2",
+        [thread],
+    )?;
     Ok(found)
 }
 
 /// A person said what a thread may cost, while they approved its plan: one transaction
 /// with that decision.
-pub(crate) fn set_thread(
-    db: &Db,
-    thread: &ThreadId,
-    usual: &Caps,
-    cap: Usd,
-) -> Result<(), Trouble> {
+pub(crate) fn set_thread(db: &Db, thread: &ThreadId, usual: &Caps, cap: Usd) -> Result<()> {
     if cap <= Usd::ZERO {
         return crate::error::refuse(crate::error::Refusal::InvalidAmount);
     }
     let extra = cap.nanos() - caps_in(db, thread, usual)?.thread.nanos();
-    db.execute(
+    db.run(
         "INSERT INTO raises (budget, owner, extra) VALUES ('thread', ?1, ?2)
          ON CONFLICT (budget, owner) DO UPDATE SET extra = excluded.extra",
         params![thread.to_string(), extra],
-    )?;
-    Ok(())
+    )
 }
 
 /// The call is over. A repeat changes nothing; a dearer call is recorded whole;
 /// what was never set aside belongs to no thread and is refused.
-pub(crate) fn settle(
-    db: &Db,
-    repo: &str,
-    settlement: &Settlement,
-) -> Result<Option<ThreadId>, Trouble> {
+pub(crate) fn settle(db: &Db, repo: &str, settlement: &Settlement) -> Result<Option<ThreadId>> {
     fault("hub.before-settle");
-    db.prepare_cached(
+    db.execute(
         "UPDATE reservations SET cost = ?3, model = ?4, usage = ?5
          WHERE repo = ?1 AND id = ?2 AND cost IS NULL",
-    )?
-    .execute(params![
-        repo,
-        settlement.id.as_str(),
-        settlement.cost.max(Usd::ZERO).nanos(),
-        settlement.model,
-        serde_json::to_string(&settlement.usage)?
-    ])?;
+        params![
+            repo,
+            settlement.id,
+            settlement.cost.max(Usd::ZERO),
+            settlement.model,
+            serde_json::to_string(&settlement.usage)?
+        ],
+    )?;
     fault("hub.after-settle");
-    let thread: Option<(String, String)> = db
-        .prepare_cached("SELECT channel, root FROM reservations WHERE repo = ?1 AND id = ?2")?
-        .query_row(params![repo, settlement.id.as_str()], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
+    let thread: Option<(String, String)> = db.first(
+        "SELECT channel, root FROM reservations WHERE repo = ?1 AND id = ?2",
+        params![repo, settlement.id],
+    )?;
     match thread {
         Some((channel, root)) => Ok(format!("{channel}/{root}").parse().ok()),
         None => refuse(Refusal::UnknownReservation),
@@ -400,24 +348,14 @@ pub(crate) fn settle(
 }
 
 /// The reservations of a role in a thread whose call is not over.
-pub(crate) fn unsettled(
-    db: &Db,
-    repo: &str,
-    role: Role,
-    thread: &ThreadId,
-) -> Result<Vec<String>, Trouble> {
-    let mut statement = db.prepare_cached(
+pub(crate) fn unsettled(db: &Db, repo: &str, role: Role, thread: &ThreadId) -> Result<Vec<String>> {
+    let key = params![repo, role, thread];
+
+    Ok(db.rows(
         "SELECT id FROM reservations
          WHERE repo = ?1 AND role = ?2 AND channel = ?3 AND root = ?4 AND cost IS NULL",
-    )?;
-    let key = params![
-        repo,
-        role.as_str(),
-        thread.channel.as_str(),
-        thread.root.as_str()
-    ];
-    let rows = statement.query_map(key, |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        key,
+    )?)
 }
 
 /// The day that money is counted under, in UTC.

@@ -1,6 +1,7 @@
 use butler_protocol::{Refusal, ReserveId, TokenUsage};
 
 use super::*;
+use crate::error::Trouble;
 
 fn db() -> Db {
     Db::in_memory()

@@ -6,7 +6,7 @@ use std::{io, net::SocketAddr, path::PathBuf};
 
 pub(crate) use butler_protocol::Refusal;
 
-pub(crate) use self::refused::Refused;
+pub(crate) use self::refused::{Answer, Refused, done, well};
 
 /// The hub cannot start, or its store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -131,6 +131,9 @@ pub enum Trouble {
     Closed,
 }
 
+/// What a call comes to.
+pub(crate) type Result<T, E = Trouble> = std::result::Result<T, E>;
+
 /// A connection that ended says nothing about what was asked.
 impl From<crate::store::sql::Error> for Trouble {
     fn from(error: crate::store::sql::Error) -> Self {
@@ -165,7 +168,28 @@ impl Trouble {
     }
 }
 
+/// Not like this.
+impl From<Refusal> for Trouble {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// Refuses what is like this: `Refusal::IsArchived.when(channel.archived)?`.
+pub(crate) trait When {
+    fn when(self, like_this: bool) -> Result<()>;
+}
+
+impl When for Refusal {
+    fn when(self, like_this: bool) -> Result<()> {
+        match like_this {
+            true => refuse(self),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Refuses a call.
-pub(crate) fn refuse<T>(refusal: Refusal) -> Result<T, Trouble> {
+pub(crate) fn refuse<T>(refusal: Refusal) -> Result<T> {
     Err(Trouble::Refused(refusal))
 }

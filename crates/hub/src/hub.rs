@@ -37,8 +37,8 @@ use crate::{
         webhooks::{self, Webhooks},
     },
     hub::{
-        app::{App, Reached, Sockets, Watched},
-        together::{Ownership, Starting},
+        app::{Reached, Sockets, Watched},
+        together::Starting,
     },
     identity::tokens,
     log::{acks, listeners, processes, socket_mode},
@@ -55,10 +55,13 @@ use crate::{
         self,
         tls::{self, Certificate, HubTls},
     },
-    store::{Store, StoreThreads, db::system_clock, file::MOVED_FILE, place::StorePlace},
+    store::{Store, StoreThreads, file::MOVED_FILE, place::StorePlace, system_clock},
     web_api::{self, chat::schedule, file_transfer, response_url},
-    workspace::decide::Rules,
+    workspace::Rules,
 };
+
+pub(crate) use app::App;
+pub(crate) use together::{OwnersStore, Ownership};
 
 /// Held by the hub that has the folder.
 const LOCK_FILE: &str = "hub.lock";
@@ -96,8 +99,6 @@ pub struct HubConfig {
     pub outside: Outside,
     /// Real Slack; without it the hub is the workspace itself.
     pub relay: Option<RelayConfig>,
-    /// After so long somebody is told that the role they named is not running.
-    pub absent_after: Duration,
     /// What an operator sets beside all that.
     pub operation: Operation,
     /// What time it is.
@@ -169,7 +170,6 @@ impl HubConfig {
             reach: Reach::default(),
             outside: Outside::default(),
             relay: None,
-            absent_after: Duration::from_secs(30),
             operation: Operation::default(),
             clock: system_clock(),
         }

@@ -8,20 +8,18 @@ pub(crate) mod people;
 pub(crate) mod tokens;
 
 use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, ThreadId, UserId, fault};
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    error::{Refusal, Trouble, refuse},
+    error::{Refusal, Result, When, refuse},
     log::{
-        notice::AgentKey,
+        AgentKey,
         processes::{self, holders},
     },
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    store::{Db, params},
 };
+
+pub(crate) use names::{APP, BOT, BOT_NAME, BOT_USER, TEAM, channel_name, id_of};
 
 /// One role of one repo.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,19 +59,12 @@ pub(crate) enum Identity {
 }
 
 /// Finds whom a token belongs to.
-pub(crate) fn of_token(db: &Db, token: &str) -> Result<Option<Identity>, Trouble> {
+pub(crate) fn of_token(db: &Db, token: &str) -> Result<Option<Identity>> {
     let hash = Sha256Hex::of(token);
-    let found = db
-        .prepare_cached("SELECT kind, agent, person, machine FROM tokens WHERE sha256 = ?1")?
-        .query_row([hash.as_str()], |row| {
-            Ok((
-                row.get::<_, String>(0)?,
-                row.get::<_, Option<i64>>(1)?,
-                row.get::<_, Option<String>>(2)?,
-                row.get::<_, Option<String>>(3)?,
-            ))
-        })
-        .optional()?;
+    let found = db.first::<(String, Option<i64>, Option<String>, Option<String>)>(
+        "SELECT kind, agent, person, machine FROM tokens WHERE sha256 = ?1",
+        [&hash],
+    )?;
     Ok(match found {
         Some((kind, Some(agent), _, machine)) => {
             let agent = Agent {
@@ -92,13 +83,10 @@ pub(crate) fn of_token(db: &Db, token: &str) -> Result<Option<Identity>, Trouble
 }
 
 /// One role of one repo.
-pub(crate) fn agent_by_key(db: &Db, key: AgentKey) -> Result<Agent, Trouble> {
-    let (repo, role): (String, String) = db
-        .prepare_cached("SELECT repo, role FROM agents WHERE id = ?1")?
-        .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let Ok(role) = role.parse() else {
-        return refuse(Refusal::InvalidAuth);
-    };
+pub(crate) fn agent_by_key(db: &Db, key: AgentKey) -> Result<Agent> {
+    let (repo, role): (String, String) =
+        db.one("SELECT repo, role FROM agents WHERE id = ?1", [key])?;
+    let role = role.parse().map_err(|_| Refusal::InvalidAuth)?;
     Ok(Agent {
         key,
         repo,
@@ -108,25 +96,19 @@ pub(crate) fn agent_by_key(db: &Db, key: AgentKey) -> Result<Agent, Trouble> {
 }
 
 /// A person by id.
-pub(crate) fn person_by_id(db: &Db, id: &str) -> Result<Option<Person>, Trouble> {
-    Ok(db
-        .prepare_cached("SELECT name FROM people WHERE id = ?1")?
-        .query_row([id], |row| {
-            Ok(Person {
-                id: UserId::new(id),
-                name: row.get(0)?,
-            })
-        })
-        .optional()?)
+pub(crate) fn person_by_id(db: &Db, id: &str) -> Result<Option<Person>> {
+    let name = db.first("SELECT name FROM people WHERE id = ?1", [id])?;
+    Ok(name.map(|name| Person {
+        id: UserId::new(id),
+        name,
+    }))
 }
 
 impl Agent {
     /// Refuses a channel of another repo as if it did not exist.
-    pub(crate) fn may_use(&self, db: &Db, channel: &ChannelId) -> Result<(), Trouble> {
-        let repo: Option<String> = db
-            .prepare_cached("SELECT repo FROM channels WHERE id = ?1")?
-            .query_row([channel.as_str()], |row| row.get(0))
-            .optional()?;
+    pub(crate) fn may_use(&self, db: &Db, channel: &ChannelId) -> Result<()> {
+        let repo: Option<String> =
+            db.first("SELECT repo FROM channels WHERE id = ?1", [&channel])?;
         if repo.as_deref() == Some(self.repo.as_str()) {
             Ok(())
         } else {
@@ -137,15 +119,13 @@ impl Agent {
     /// Refuses a process that a newer one has replaced, and one that works in a thread
     /// which another process of the role has by now. Slack's own SDKs send no epoch; for
     /// them only the socket is fenced.
-    pub(crate) fn check_fence(&self, db: &Db, fence: Option<&Fence>) -> Result<(), Trouble> {
+    pub(crate) fn check_fence(&self, db: &Db, fence: Option<&Fence>) -> Result<()> {
         let Some(fence) = fence else { return Ok(()) };
         let is_valid = match processes::knows(db, self.key, fence.epoch)? {
             Some(known) => known,
             None => fence.epoch >= self.current_epoch(db)?,
         };
-        if !is_valid {
-            return refuse(Refusal::StaleEpoch);
-        }
+        Refusal::StaleEpoch.when(!is_valid)?;
         match &fence.thread {
             Some(thread) => holders::check_holder(db, self.key, fence.epoch, thread),
             None => Ok(()),
@@ -153,21 +133,18 @@ impl Agent {
     }
 
     /// The epoch of the newest connection.
-    pub(crate) fn current_epoch(&self, db: &Db) -> Result<Epoch, Trouble> {
-        let epoch: i64 = db
-            .prepare_cached("SELECT epoch FROM agents WHERE id = ?1")?
-            .query_row([self.key], |row| row.get(0))?;
+    pub(crate) fn current_epoch(&self, db: &Db) -> Result<Epoch> {
+        let epoch: i64 = db.one("SELECT epoch FROM agents WHERE id = ?1", [self.key])?;
         Ok(Epoch(u64::try_from(epoch).unwrap_or(0)))
     }
 
     /// A newer connection: the next epoch.
-    pub(crate) fn raise_epoch(&self, db: &Db, now_ms: i64) -> Result<Epoch, Trouble> {
+    pub(crate) fn raise_epoch(&self, db: &Db, now_ms: i64) -> Result<Epoch> {
         fault("hub.before-epoch");
-        let epoch: i64 = db
-            .prepare_cached(
-                "UPDATE agents SET epoch = epoch + 1, seen_ms = ?2 WHERE id = ?1 RETURNING epoch",
-            )?
-            .query_row(params![self.key, now_ms], |row| row.get(0))?;
+        let epoch: i64 = db.one(
+            "UPDATE agents SET epoch = epoch + 1, seen_ms = ?2 WHERE id = ?1 RETURNING epoch",
+            params![self.key, now_ms],
+        )?;
         fault("hub.after-epoch");
         Ok(Epoch(u64::try_from(epoch).unwrap_or(0)))
     }

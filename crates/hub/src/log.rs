@@ -15,17 +15,14 @@ use butler_slack::EnvelopeKind;
 use serde_json::{Value, json};
 
 use crate::{
-    error::Trouble,
-    identity::names::{APP, BOT_USER, TEAM},
-    log::notice::{AgentKey, LoggedEvent, Notice},
+    error::Result,
+    identity::{APP, BOT_USER, TEAM},
     presence::activity,
-    store::{
-        db::Db,
-        sql::{self, Row, params},
-        tx::Tx,
-    },
+    store::{Db, FromRow, Known, Row, Tx, params, sql},
     workspace::stops,
 };
+
+pub(crate) use notice::{AgentKey, LoggedEvent, Notice, Shake};
 
 /// What is logged.
 #[derive(Debug, Clone)]
@@ -64,7 +61,7 @@ impl Happening {
 }
 
 /// Appends to the log and queues a delivery for every role of the channel that wants it.
-pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64, Trouble> {
+pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64> {
     let at_ms = tx.db().now_ms();
     let (to, active) = match what.stamp {
         StampKind::Stop => {
@@ -90,23 +87,11 @@ pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64, Trouble> {
     let channel = what.thread.channel.clone();
     let root = what.thread.root.as_str().to_owned();
     fault("hub.before-event");
-    let seq: i64 = tx
-        .db()
-        .prepare_cached(
-            "INSERT INTO events (channel, root, from_role, kind, frame, at_ms)
+    let seq: i64 = tx.db().one(
+        "INSERT INTO events (channel, root, from_role, kind, frame, at_ms)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING seq",
-        )?
-        .query_row(
-            params![
-                channel.as_str(),
-                root,
-                what.from.map(Role::as_str),
-                name,
-                frame.to_string(),
-                at_ms
-            ],
-            |row| row.get(0),
-        )?;
+        params![channel, root, what.from, name, frame.to_string(), at_ms],
+    )?;
     match what.stamp {
         StampKind::Stop => stops::note(tx.db(), &what.thread, seq, active)?,
         StampKind::Message if what.from.is_none() => stops::spoken(tx.db(), &what.thread)?,
@@ -142,8 +127,9 @@ fn queue(
     root: &str,
     from: Option<Role>,
     only: Option<AgentKey>,
-) -> Result<Vec<AgentKey>, Trouble> {
-    let mut statement = db.prepare_cached(
+) -> Result<Vec<AgentKey>> {
+    let thread = format!("{channel}/{root}");
+    let targets = db.rows(
         "INSERT INTO deliveries (agent, seq, thread)
          SELECT agents.id, ?1, ?2 FROM agents
          JOIN channels ON channels.repo = agents.repo
@@ -152,20 +138,8 @@ fn queue(
              AND members.user = ?5 AND members.present = 0)
            AND (?6 IS NULL OR agents.id = ?6)
          RETURNING agent",
+        params![seq, thread, channel, from, BOT_USER, only],
     )?;
-    let thread = format!("{channel}/{root}");
-    let rows = statement.query_map(
-        params![
-            seq,
-            thread,
-            channel.as_str(),
-            from.map(Role::as_str),
-            BOT_USER,
-            only
-        ],
-        |row| row.get(0),
-    )?;
-    let targets = rows.collect::<Result<_, _>>()?;
     processes::holders::hold_for(db, seq, &thread)?;
     Ok(targets)
 }
@@ -224,56 +198,47 @@ pub(crate) fn undelivered(
     process: Option<&str>,
     after: u64,
     limit: usize,
-) -> Result<Vec<(u64, String)>, Trouble> {
-    let mut statement = db.prepare_cached(
+) -> Result<Vec<(u64, String)>> {
+    Ok(db.rows(
         "SELECT seq, thread FROM deliveries WHERE agent = ?1 AND seq > ?2
-           AND (?4 IS NULL OR EXISTS (SELECT 1 FROM held_threads held
-             WHERE held.agent = ?1 AND held.thread = deliveries.thread AND held.process = ?4))
+         AND (?4 IS NULL OR EXISTS (SELECT 1 FROM held_threads held
+           WHERE held.agent = ?1 AND held.thread = deliveries.thread AND held.process = ?4))
          ORDER BY seq LIMIT ?3",
-    )?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let after = i64::try_from(after).unwrap_or(i64::MAX);
-    let rows = statement.query_map(params![agent, after, limit, process], |row| {
-        Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        params![agent, after, limit, process],
+    )?)
+}
+
+const COLUMNS: &str = "seq, channel, root, from_role, kind, frame, at_ms";
+
+impl FromRow for LoggedEvent {
+    fn from_row(row: &Row<'_>, at: &mut usize) -> sql::Result<Self> {
+        let (seq, channel, root, Known(from), kind, Known(frame), at_ms) =
+            FromRow::from_row(row, at)?;
+        Ok(Self {
+            seq,
+            channel,
+            root,
+            from,
+            kind,
+            frame: frame.unwrap_or_default(),
+            at_ms,
+            targets: Vec::new(),
+        })
+    }
 }
 
 /// One event of the log.
-pub(crate) fn event(db: &Db, seq: u64) -> Result<LoggedEvent, Trouble> {
-    Ok(db
-        .prepare_cached(
-            "SELECT seq, channel, root, from_role, kind, frame, at_ms FROM events WHERE seq = ?1",
-        )?
-        .query_row([i64::try_from(seq).unwrap_or(i64::MAX)], read_event)?)
+pub(crate) fn event(db: &Db, seq: u64) -> Result<LoggedEvent> {
+    Ok(db.one(
+        &format!("SELECT {COLUMNS} FROM events WHERE seq = ?1"),
+        [seq],
+    )?)
 }
 
 /// Events above `after`, oldest first, at most `limit`.
-pub(crate) fn events_after(db: &Db, after: u64, limit: u32) -> Result<Vec<LoggedEvent>, Trouble> {
-    let mut statement = db.prepare_cached(
-        "SELECT seq, channel, root, from_role, kind, frame, at_ms FROM events
-         WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-    )?;
-    let rows = statement.query_map(
-        params![i64::try_from(after).unwrap_or(i64::MAX), limit],
-        read_event,
-    )?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-fn read_event(row: &Row<'_>) -> sql::Result<LoggedEvent> {
-    let frame: String = row.get(5)?;
-    let from: Option<String> = row.get(3)?;
-    Ok(LoggedEvent {
-        seq: row.get::<_, i64>(0)?.unsigned_abs(),
-        channel: ChannelId::new(row.get::<_, String>(1)?),
-        root: row.get(2)?,
-        from: from.and_then(|role| role.parse().ok()),
-        kind: row.get(4)?,
-        frame: serde_json::from_str(&frame).unwrap_or(Value::Null),
-        at_ms: row.get(6)?,
-        targets: Vec::new(),
-    })
+pub(crate) fn events_after(db: &Db, after: u64, limit: u32) -> Result<Vec<LoggedEvent>> {
+    let sql = format!("SELECT {COLUMNS} FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2");
+    Ok(db.rows(&sql, params![after, limit])?)
 }
 
 /// Forgets a delivery; tells whether there was one. A process that has a name can do so
@@ -283,49 +248,44 @@ pub(crate) fn acknowledge(
     agent: AgentKey,
     process: Option<&str>,
     seq: u64,
-) -> Result<bool, Trouble> {
+) -> Result<bool> {
     fault("hub.before-ack");
-    let forgotten = db
-        .prepare_cached(
-            "DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2
+    let forgotten = db.execute(
+        "DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2
                AND (?3 IS NULL OR EXISTS (SELECT 1 FROM held_threads held
                  WHERE held.agent = ?1 AND held.thread = deliveries.thread AND held.process = ?3))",
-        )?
-        .execute(params![
-            agent,
-            i64::try_from(seq).unwrap_or(i64::MAX),
-            process
-        ])?;
+        params![agent, seq, process],
+    )?;
     fault("hub.after-ack");
     Ok(forgotten > 0)
 }
 
 /// Whether one of Slack's clients speaks, or spoke last, for an agent here.
-pub(crate) fn strangers_listen(db: &Db) -> Result<bool, Trouble> {
+pub(crate) fn strangers_listen(db: &Db) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM agents WHERE foreign_client = 1)";
-    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+    Ok(db.one(sql, [])?)
 }
 
 /// Whether one of Slack's clients speaks for this agent.
-pub(crate) fn is_foreign(db: &Db, agent: AgentKey) -> Result<bool, Trouble> {
+pub(crate) fn is_foreign(db: &Db, agent: AgentKey) -> Result<bool> {
     let sql = "SELECT foreign_client FROM agents WHERE id = ?1";
-    Ok(db
-        .prepare_cached(sql)?
-        .query_row([agent], |row| row.get(0))?)
+    Ok(db.one(sql, [agent])?)
 }
 
 /// Who speaks for an agent from now on: our own client, which knows what it did, or
 /// one of Slack's, which is told.
-pub(crate) fn spoken_for(db: &Db, agent: AgentKey, foreign: bool) -> Result<(), Trouble> {
-    db.prepare_cached("UPDATE agents SET foreign_client = ?2 WHERE id = ?1")?
-        .execute(params![agent, foreign])?;
+pub(crate) fn spoken_for(db: &Db, agent: AgentKey, foreign: bool) -> Result<()> {
+    db.execute(
+        "UPDATE agents SET foreign_client = ?2 WHERE id = ?1",
+        params![agent, foreign],
+    )?;
     if !foreign {
-        db.prepare_cached(
+        db.execute(
             "DELETE FROM deliveries WHERE agent = ?1 AND EXISTS (SELECT 1 FROM events, agents
              WHERE events.seq = deliveries.seq AND agents.id = ?1
                AND events.from_role = agents.role)",
-        )?
-        .execute([agent])?;
+            [agent],
+        )?;
     }
     Ok(())
 }

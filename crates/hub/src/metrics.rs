@@ -18,7 +18,7 @@ use butler_protocol::Sha256Hex;
 use tokio::time::timeout;
 
 use self::exposition::{Kind, Page};
-use crate::{error::Refused, hub::app::App, relay::hearing::State, web_api};
+use crate::{error::Refused, hub::App, relay::hearing::State, web_api};
 
 /// How long the store may take to write a line.
 const WRITING: Duration = Duration::from_secs(8);
@@ -61,7 +61,7 @@ pub(crate) async fn handle(
     }
     app.watched.counters.render(&mut page);
     let beside = app.beside();
-    let looked = app.store.read(move |db| {
+    let looked = app.read(move |db| {
         let mut page = Page::default();
         gauges::render(db, &beside, &mut page)?;
         Ok(page.text())
@@ -83,12 +83,9 @@ pub(crate) async fn handle(
 /// Whether a line can be written to the store: a disk that is full, a file that somebody
 /// else holds and a thread that is gone all show here.
 async fn writes(app: &App) -> bool {
-    let sql = "INSERT INTO own_values (name, value) VALUES ('scraped', ?1)
-        ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-    let line = app.store.write(move |tx| {
+    let line = app.write(|tx| {
         let now = tx.db().now_ms().to_string();
-        tx.db().prepare_cached(sql)?.execute([now])?;
-        Ok(())
+        Ok(tx.db().set_own_value("scraped", &now)?)
     });
     matches!(timeout(WRITING, line).await, Ok(Ok(())))
 }

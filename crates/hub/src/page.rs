@@ -19,6 +19,8 @@ mod visit;
 
 use std::sync::Arc;
 
+use layout::{Around, Here, Live};
+
 pub(crate) use self::view::welcome::Welcome;
 use self::visit::{Visit, with_twin};
 use axum::{
@@ -36,7 +38,7 @@ use crate::{
     error::{Refusal, Refused, Trouble},
     hub::app::App,
     person_api::message_form,
-    store::db::Db,
+    store::Db,
     views::overview::Window,
     workspace::{self, channels},
 };
@@ -80,11 +82,11 @@ async fn archived(
         .split_at_checked(digits.len().saturating_sub(6))
         .map(|(seconds, micros)| format!("{seconds}.{micros}"));
     let ts = ts.and_then(|ts| ts.parse::<MessageTs>().ok());
-    let ts = ts.ok_or(Trouble::Refused(Refusal::MessageNotFound))?;
+    let ts = ts.ok_or(Refusal::MessageNotFound)?;
     let place = channel.clone();
     let look = move |db: &Db| workspace::message::find(db, &place, &ts);
-    let found = visit.app.store.read(look).await?;
-    let found = found.ok_or(Trouble::Refused(Refusal::MessageNotFound))?;
+    let found = visit.app.read(look).await?;
+    let found = found.ok_or(Refusal::MessageNotFound)?;
     let address = format!("/c/{channel}/{}#m{}", found.root, found.ts);
     Ok(Redirect::to(&address).into_response())
 }
@@ -95,7 +97,7 @@ pub(crate) async fn nowhere() -> (StatusCode, Markup) {
 }
 
 async fn home(Visit { app, .. }: Visit) -> Result<Response, Turned> {
-    let all = app.store.read(|db| channels::list(db, None)).await?;
+    let all = app.read(|db| channels::list(db, None)).await?;
     Ok(match all.first() {
         Some(first) => Redirect::to(&format!("/c/{}", first.id)).into_response(),
         None => layout::empty(&app.version).into_response(),
@@ -124,6 +126,12 @@ impl From<Refused> for Turned {
     }
 }
 
+impl From<Refusal> for Turned {
+    fn from(refusal: Refusal) -> Self {
+        Trouble::from(refusal).into()
+    }
+}
+
 impl From<Trouble> for Turned {
     /// An error page that offers a way back.
     fn from(trouble: Trouble) -> Self {
@@ -142,10 +150,8 @@ async fn channel(visit: Visit, Path(id): Path<ChannelId>) -> Shown {
 /// `?before=<ts>` shows an older part of a long thread.
 #[derive(Deserialize)]
 struct Older {
-    #[serde(default)]
     before: Option<MessageTs>,
     /// Whether the person looks at the page that asks for its parts.
-    #[serde(default)]
     seen: Option<String>,
 }
 

@@ -15,7 +15,7 @@ use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     Json, Router,
-    extract::{DefaultBodyLimit, Path, Query, Request, State},
+    extract::{DefaultBodyLimit, Path, Query, Request},
     http::HeaderMap,
     response::sse::{Event as SseEvent, KeepAlive, Sse},
     routing::{get, post},
@@ -26,22 +26,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    error::{Refusal, Refused},
-    hub::app::App,
-    log::{
-        self,
-        notice::{LoggedEvent, Notice, Shake},
-    },
-    person_api::{
-        guard::Somebody,
-        live::{heard, session_ended},
-        person_actions::Press,
-    },
-    store::db::Db,
-    views::{
-        agents as all_agents,
-        overview::{self, Window},
-    },
+    error::{Answer, Refusal, Refused, done, well},
+    hub::App,
+    identity::Person,
+    log::{self, LoggedEvent, Notice, Shake},
+    person_api::live::{heard, session_ended},
+    store::{Db, Tx},
+    views::{Window, agents as all_agents, overview},
     web_api::assistant,
     workspace::{
         access, channels,
@@ -50,7 +41,8 @@ use crate::{
     },
 };
 
-type Answer = Result<Json<Value>, Refused>;
+pub(crate) use guard::Somebody;
+pub(crate) use person_actions::{MessageForm, Press};
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
@@ -71,22 +63,18 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .layer(DefaultBodyLimit::max(message_form::BODY_LIMIT))
 }
 
-async fn me(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answer {
+async fn me(Somebody { app, person }: Somebody) -> Answer {
     let (rules, who) = (app.rules.clone(), person.clone());
-    let look = app.store.read(move |db| access::standing(db, &rules, &who));
-    Ok(Json(
-        json!({"ok": true, "user": person.id, "name": person.name, "role": look.await?}),
-    ))
+    let look = app.read(move |db| access::standing(db, &rules, &who));
+    well(json!({"user": person.id, "name": person.name, "role": look.await?}))
 }
 
 /// JSON, or a form with files (`channel`, `text`, `thread_ts`, `file`…).
-async fn say(State(app): State<Arc<App>>, Somebody(person): Somebody, request: Request) -> Answer {
+async fn say(Somebody { app, person }: Somebody, request: Request) -> Answer {
     let form = message_form::read(&app, request, None).await?;
     let channel = form.channel.clone();
     let (ts, message) = person_actions::say(&app, person, form).await?;
-    Ok(Json(
-        json!({"ok": true, "channel": channel, "ts": ts, "message": message}),
-    ))
+    well(json!({"channel": channel, "ts": ts, "message": message}))
 }
 
 #[derive(Deserialize)]
@@ -97,14 +85,10 @@ struct Pressing {
     press: Press,
 }
 
-async fn press(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(pressing): Json<Pressing>,
-) -> Answer {
+async fn press(Somebody { app, person }: Somebody, Json(pressing): Json<Pressing>) -> Answer {
     let Pressing { channel, ts, press } = pressing;
     let decision = person_actions::press(&app, person, channel, ts, press).await?;
-    Ok(Json(json!({"ok": true, "decision": decision})))
+    well(json!({"decision": decision}))
 }
 
 #[derive(Deserialize)]
@@ -116,20 +100,10 @@ struct Approving {
     edit: PlanEdit,
 }
 
-async fn approve_edited(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(approving): Json<Approving>,
-) -> Answer {
-    let Approving {
-        channel,
-        ts,
-        request,
-        edit,
-    } = approving;
-    let decided =
-        person_actions::approve_edited(&app, person, (channel, ts), request, edit).await?;
-    Ok(Json(json!({"ok": true, "decision": decided})))
+async fn approve_edited(Somebody { app, person }: Somebody, Json(a): Json<Approving>) -> Answer {
+    let place = (a.channel, a.ts);
+    let decided = person_actions::approve_edited(&app, person, place, a.request, a.edit).await?;
+    well(json!({"decision": decided}))
 }
 
 #[derive(Deserialize)]
@@ -139,22 +113,17 @@ struct Reacting {
     name: String,
 }
 
-async fn react(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(r): Json<Reacting>,
-) -> Answer {
-    person_actions::react(&app, person, r.channel, r.ts, r.name, true).await?;
-    Ok(Json(json!({"ok": true})))
+async fn react(somebody: Somebody, Json(what): Json<Reacting>) -> Answer {
+    reacted(somebody, what, true).await
 }
 
-async fn unreact(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(r): Json<Reacting>,
-) -> Answer {
-    person_actions::react(&app, person, r.channel, r.ts, r.name, false).await?;
-    Ok(Json(json!({"ok": true})))
+async fn unreact(somebody: Somebody, Json(what): Json<Reacting>) -> Answer {
+    reacted(somebody, what, false).await
+}
+
+async fn reacted(Somebody { app, person }: Somebody, r: Reacting, add: bool) -> Answer {
+    person_actions::react(&app, person, r.channel, r.ts, r.name, add).await?;
+    done()
 }
 
 #[derive(Deserialize)]
@@ -164,34 +133,25 @@ struct Noted {
 }
 
 /// Puts away a message that only this person sees.
-async fn dismiss(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(note): Json<Noted>,
-) -> Answer {
-    app.store
-        .write(move |tx| ephemeral::dismiss(tx, &note.channel, &note.ts, &person.id))
-        .await?;
-    Ok(Json(json!({"ok": true})))
+async fn dismiss(somebody: Somebody, Json(note): Json<Noted>) -> Answer {
+    let work = move |tx: &mut Tx<'_>, person: &Person| {
+        ephemeral::dismiss(tx, &note.channel, &note.ts, &person.id)
+    };
+    somebody.does(work).await
 }
 
-async fn list_channels(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
-    let shown = app
-        .store
-        .read(|db| {
-            let all = channels::list(db, None)?;
-            let shown = all.iter().map(|channel| channels::shown(db, channel));
-            shown.collect::<Result<Vec<Value>, _>>()
-        })
-        .await?;
-    Ok(Json(json!({"ok": true, "channels": shown})))
+async fn list_channels(somebody: Somebody) -> Answer {
+    let look = |db: &Db, _: &Person| {
+        let all = channels::list(db, None)?;
+        let shown = all.iter().map(|channel| channels::shown(db, channel));
+        shown.collect::<Result<Vec<Value>, _>>()
+    };
+    somebody.sees("channels", look).await
 }
 
 #[derive(Deserialize)]
 struct Paging {
-    #[serde(default)]
     limit: Option<usize>,
-    #[serde(default)]
     cursor: Option<String>,
 }
 
@@ -207,38 +167,30 @@ impl Paging {
 }
 
 async fn channel_messages(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
+    Somebody { app, person }: Somebody,
     Path(channel): Path<ChannelId>,
     Query(paging): Query<Paging>,
 ) -> Answer {
     let range = paging.range();
-    let (page, own) = app
-        .store
-        .read(move |db| {
-            channels::get(db, &channel)?;
-            let own = ephemeral::of(db, &channel, None, &person.id)?;
-            Ok((read::history(db, &channel, &range)?, own))
-        })
-        .await?;
-    Ok(Json(
-        json!({"ok": true, "messages": page.messages, "ephemerals": own,
-        "response_metadata": {"next_cursor": page.next_cursor}}),
-    ))
+    let look = app.read(move |db| {
+        channels::get(db, &channel)?;
+        let own = ephemeral::of(db, &channel, None, &person.id)?;
+        Ok((read::history(db, &channel, &range)?, own))
+    });
+    let (page, own) = look.await?;
+    well(json!({"messages": page.messages, "ephemerals": own,
+        "response_metadata": {"next_cursor": page.next_cursor}}))
 }
 
 /// `limit` and `before` ask for the newest part of a long thread.
 #[derive(Deserialize)]
 struct Part {
-    #[serde(default)]
     limit: Option<usize>,
-    #[serde(default)]
     before: Option<MessageTs>,
 }
 
 async fn thread(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
+    Somebody { app, person }: Somebody,
     Path((channel, ts)): Path<(ChannelId, MessageTs)>,
     Query(part): Query<Part>,
 ) -> Answer {
@@ -248,7 +200,6 @@ async fn thread(
         limit: part.limit.map(|limit| limit.clamp(1, 999)),
     };
     let (view, own, people, assistant) = app
-        .store
         .read(move |db| {
             let mut view = overview::thread(db, &ThreadId::new(channel, ts), &caps, &window)?;
             view.records = overview::records(db, &view.thread)?;
@@ -263,55 +214,38 @@ async fn thread(
         })
         .await?;
     let mut answer = serde_json::to_value(view).map_err(crate::error::Trouble::Json)?;
-    answer["ok"] = json!(true);
     answer["ephemerals"] = json!(own);
     answer["people"] = Value::Object(people);
     answer["assistant"] = assistant;
-    Ok(Json(answer))
+    well(answer)
 }
 
 #[derive(Deserialize)]
 struct Which {
-    #[serde(default)]
     open: Option<String>,
 }
 
-async fn decisions(
-    State(app): State<Arc<App>>,
-    _somebody: Somebody,
-    Query(which): Query<Which>,
-) -> Answer {
+async fn decisions(somebody: Somebody, Query(which): Query<Which>) -> Answer {
     let open_only = matches!(which.open.as_deref(), Some("1" | "true"));
-    let all = app
-        .store
-        .read(move |db| decide::list(db, open_only))
-        .await?;
-    Ok(Json(json!({"ok": true, "decisions": all})))
+    let look = move |db: &Db, _: &Person| decide::list(db, open_only);
+    somebody.sees("decisions", look).await
 }
 
-async fn agents(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
-    let online = app.presence.online();
-    let known = app.presence.facts.known();
-    let all = app
-        .store
-        .read(move |db| all_agents::all(db, &online, known))
-        .await?;
-    Ok(Json(
-        json!({"ok": true, "agents": all, "version": app.version}),
-    ))
+async fn agents(Somebody { app, .. }: Somebody) -> Answer {
+    let (online, known) = (app.presence.online(), app.presence.facts.known());
+    let look = app.read(move |db| all_agents::all(db, &online, known));
+    well(json!({"agents": look.await?, "version": app.version}))
 }
 
 #[derive(Deserialize)]
 struct Since {
-    #[serde(default)]
     after: Option<u64>,
 }
 
 /// Everything that happens, as server-sent events. `Last-Event-ID` (or `after`)
 /// resumes where a reader stopped.
 async fn events(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
+    Somebody { app, person }: Somebody,
     Query(since): Query<Since>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Refused> {
@@ -324,7 +258,7 @@ async fn events(
     let missed = match last {
         Some(after) => {
             let look = move |db: &Db| log::events_after(db, after, 1000);
-            app.store.read(look).await?
+            app.read(look).await?
         }
         None => Vec::new(),
     };
@@ -336,7 +270,7 @@ async fn events(
         cancel,
         move |notice: &Arc<Notice>| match &**notice {
             Notice::Event(event) if event.seq > already => Some(told(event)),
-            Notice::Page { channel, root } => Some(page_changed(channel, root)),
+            Notice::Page(thread) => Some(page_changed(thread)),
             Notice::Presence => Some(SseEvent::default().event("agents").data("{}")),
             Notice::Whisper { to, message } if *to == person.id => Some(whispered(message)),
             _ => None,
@@ -363,10 +297,10 @@ fn whispered(message: &Value) -> SseEvent {
         .data(message.to_string())
 }
 
-fn page_changed(channel: &ChannelId, root: &MessageTs) -> SseEvent {
+fn page_changed(thread: &ThreadId) -> SseEvent {
     SseEvent::default()
         .event("page")
-        .data(json!({"channel": channel, "root": root}).to_string())
+        .data(json!(thread).to_string())
 }
 
 #[derive(Deserialize)]
@@ -375,14 +309,10 @@ struct Shaking {
 }
 
 /// For tests: disconnect frames, or all sockets dropped.
-async fn shake(
-    State(app): State<Arc<App>>,
-    _somebody: Somebody,
-    Json(shaking): Json<Shaking>,
-) -> Answer {
+async fn shake(Somebody { app, .. }: Somebody, Json(shaking): Json<Shaking>) -> Answer {
     if !app.test_hooks {
         return Err(Refused(Refusal::NoTestHooks));
     }
     let _ = app.notices.send(Arc::new(Notice::Shake(shaking.kind)));
-    Ok(Json(json!({"ok": true})))
+    done()
 }

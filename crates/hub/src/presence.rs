@@ -18,10 +18,10 @@ use serde::Serialize;
 
 use self::{facts::Facts, live_work::LiveWorks, servers::Servers};
 use crate::{
-    error::Trouble,
-    hub::app::App,
-    log::notice::{AgentKey, Notice},
-    store::{db::Db, sql::params},
+    error::Result,
+    hub::App,
+    log::{AgentKey, Notice},
+    store::{Db, from_row, params},
 };
 
 /// Open sockets per agent, and how its servers stand.
@@ -141,25 +141,16 @@ pub(crate) fn team(
     repo: Option<&str>,
     online: &HashSet<AgentKey>,
     now_ms: i64,
-) -> Result<Vec<Member>, Trouble> {
-    let mut statement = db.prepare_cached(
-        "SELECT id, repo, role, epoch, seen_ms,
+) -> Result<Vec<Member>> {
+    let mut members = Vec::new();
+    for (key, repo, role, epoch, connected_ms, queue) in db
+        .rows::<(AgentKey, String, String, _, _, _)>(
+            "SELECT id, repo, role, epoch, seen_ms,
                 (SELECT count(*) FROM deliveries WHERE deliveries.agent = agents.id)
          FROM agents WHERE ?1 IS NULL OR repo = ?1 ORDER BY repo, id",
-    )?;
-    let rows = statement.query_map([repo], |row| {
-        Ok((
-            row.get::<_, AgentKey>(0)?,
-            row.get::<_, String>(1)?,
-            row.get::<_, String>(2)?,
-            row.get(3)?,
-            row.get(4)?,
-            row.get(5)?,
-        ))
-    })?;
-    let mut members = Vec::new();
-    for row in rows {
-        let (key, repo, role, epoch, connected_ms, queue) = row?;
+            [repo],
+        )?
+    {
         let Ok(role) = role.parse() else { continue };
         members.push(Member {
             key,
@@ -176,30 +167,13 @@ pub(crate) fn team(
     Ok(members)
 }
 
-fn jobs(db: &Db, repo: &str, role: Role, now_ms: i64) -> Result<Vec<Job>, Trouble> {
-    let mut statement = db.prepare_cached(
+fn jobs(db: &Db, repo: &str, role: Role, now_ms: i64) -> Result<Vec<Job>> {
+    Ok(db.rows(
         "SELECT activity.channel, root, step, since_ms FROM activity
          JOIN channels ON channels.id = activity.channel
          WHERE channels.repo = ?1 AND role = ?2 AND state = 'working'
            AND ?3 - heard_ms <= lease_ms ORDER BY since_ms DESC LIMIT 20",
-    )?;
-    let rows = statement.query_map(params![repo, role.as_str(), now_ms], |row| {
-        Ok((
-            format!("{}/{}", row.get::<_, String>(0)?, row.get::<_, String>(1)?),
-            row.get(2)?,
-            row.get(3)?,
-        ))
-    })?;
-    let mut found = Vec::new();
-    for row in rows {
-        let (thread, step, since_ms) = row?;
-        if let Ok(thread) = thread.parse() {
-            found.push(Job {
-                thread,
-                step,
-                since_ms,
-            });
-        }
-    }
-    Ok(found)
+        params![repo, role, now_ms],
+    )?)
 }
+from_row! { Job: thread, step, since_ms }

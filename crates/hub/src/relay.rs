@@ -45,12 +45,11 @@ use tokio_util::{
 };
 use url::Url;
 
-use crate::store::db::Db;
 use crate::{
     HubError,
-    hub::together::{OwnersStore, Ownership},
+    hub::{OwnersStore, Ownership},
     identity::Person,
-    store::Store,
+    store::{Db, Store},
 };
 
 pub(crate) use self::send::files::download;
@@ -247,4 +246,11 @@ pub(crate) async fn run(app: Arc<crate::hub::app::App>, relay: Arc<Relay>) {
     let _ = tokio::join!(worker, serving);
     relay.tasks.close();
     relay.tasks.wait().await;
+}
+
+/// Adds an argument to a call, where there is something to say with it.
+fn add(args: &mut Value, name: &str, value: &Option<impl serde::Serialize>) {
+    if let Some(value) = value {
+        args[name] = json!(value);
+    }
 }

@@ -12,6 +12,7 @@ use hyper_util::{
     server::conn::auto::Builder,
     service::TowerToHyperService,
 };
+use tls::Certificate;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -20,8 +21,6 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
-
-use tls::Certificate;
 
 /// How long a handshake or a head may take, also the next one of a connection that stays open.
 const HEAD: Duration = Duration::from_secs(10);

@@ -32,19 +32,23 @@ use tokio::{
 };
 
 use crate::{
-    error::{HubError, Trouble},
+    error::{HubError, Result, Trouble},
     identity::tokens::random_text,
-    log::notice::Notice,
+    log::Notice,
     store::{
-        db::Db,
         place::StorePlace,
         postgres::Address,
         threads::{Change, Job, Look},
-        tx::Tx,
     },
 };
 
+pub(crate) use db::system_clock;
+pub(crate) use sql::{FromRow, FromSql, Known, Params, Row};
+
+pub(crate) use db::Db;
+pub(crate) use sql::{from_row, params};
 pub(crate) use threads::StoreThreads;
+pub(crate) use tx::Tx;
 
 /// Changes, and looks per reader, that wait before their callers have to.
 const QUEUE: usize = 1_024;
@@ -126,10 +130,10 @@ impl Store {
 
     /// Carries out a change and answers after it is durable. An error rolls it
     /// back. Once it is queued it happens also when the caller stops waiting.
-    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, Trouble>
+    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Tx<'_>) -> Result<T, Trouble> + Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
         let (answer, waiting) = oneshot::channel();
         let change: Change = Box::new(move |tx| {
@@ -144,10 +148,10 @@ impl Store {
     }
 
     /// Looks something up.
-    pub(crate) async fn read<T, F>(&self, work: F) -> Result<T, Trouble>
+    pub(crate) async fn read<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Db) -> Result<T, Trouble> + Send + 'static,
+        F: FnOnce(&Db) -> Result<T> + Send + 'static,
     {
         let (answer, waiting) = oneshot::channel();
         let reader = self.looks.iter().min_by_key(|reader| reader.busy());
@@ -166,7 +170,7 @@ impl Store {
     }
 
     /// Passes on to this hub's listeners what other hubs have written.
-    pub(crate) async fn hear(&self) -> Result<(), Trouble> {
+    pub(crate) async fn hear(&self) -> Result<()> {
         let (answer, waiting) = oneshot::channel();
         let queued = self.changes.send(Job::Hear(answer)).await;
         queued.map_err(|_| Trouble::Closed)?;

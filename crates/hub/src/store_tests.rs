@@ -28,15 +28,12 @@ async fn health(hub: &Hub) -> (u16, String) {
 }
 
 fn names(db: &Db) -> Result<Vec<String>, Trouble> {
-    let mut statement = db.prepare_cached("SELECT name FROM own_values WHERE value = 'test'")?;
-    let rows = statement.query_map([], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(db.rows("SELECT name FROM own_values WHERE value = 'test'", [])?)
 }
 
 fn note(tx: &mut Tx<'_>, name: &str) -> Result<(), Trouble> {
     let sql = "INSERT INTO own_values (name, value) VALUES (?1, 'test')";
-    tx.db().execute(sql, [name])?;
-    Ok(())
+    tx.db().run(sql, [name])
 }
 
 #[tokio::test(flavor = "multi_thread")]

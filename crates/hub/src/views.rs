@@ -13,3 +13,8 @@ pub(crate) mod review;
 pub(crate) mod search;
 pub(crate) mod threads;
 pub(crate) mod timeline;
+
+pub(crate) use needs::Need;
+pub(crate) use overview::Window;
+pub(crate) use review::{Comment, Side};
+pub(crate) use timeline::{Moment, What};

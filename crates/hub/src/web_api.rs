@@ -18,23 +18,24 @@ pub(crate) mod who;
 
 use std::{sync::Arc, time::Instant};
 
+use args::Args;
 use axum::{
     Json,
     extract::{Path, Request, State},
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
-use butler_protocol::{Epoch, Sha256Hex};
+use butler_protocol::{ChannelId, Epoch, Sha256Hex};
 use butler_slack::{EPOCH_HEADER, THREAD_HEADER};
 use serde_json::{Value, json};
 
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    hub::app::App,
+    error::{Refusal, Result, Trouble, refuse},
+    hub::App,
     identity::{Agent, Fence, Identity},
     relay,
+    store::{Db, Tx},
 };
-use args::Args;
 pub(crate) use conversations::changes;
 
 /// What our app may do, as Slack names it in every answer's header.
@@ -53,6 +54,62 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     /// Whether the hub itself asks, as the owner of its store.
     pub(crate) as_owner: bool,
+}
+
+impl Call {
+    /// Looks something up in a channel that the caller may use.
+    pub(crate) async fn read_in<T: Send + 'static>(
+        &self,
+        channel: &ChannelId,
+        look: impl FnOnce(&Db) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (agent, channel) = (self.agent.clone(), channel.clone());
+        let look = move |db: &Db| {
+            agent.may_use(db, &channel)?;
+            look(db)
+        };
+        self.app.read(look).await
+    }
+
+    /// Looks something up, unless a newer process has replaced the caller.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Db, &Agent) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (agent, fence) = (self.agent.clone(), self.fence.clone());
+        let look = move |db: &Db| {
+            agent.check_fence(db, fence.as_ref())?;
+            look(db, &agent)
+        };
+        self.app.read(look).await
+    }
+
+    /// Changes something, unless a newer process has replaced the caller.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>, &Agent) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (agent, fence) = (self.agent.clone(), self.fence.clone());
+        let work = move |tx: &mut Tx<'_>| {
+            agent.check_fence(tx.db(), fence.as_ref())?;
+            work(tx, &agent)
+        };
+        self.app.write(work).await
+    }
+
+    /// The same in a channel that the caller may use.
+    pub(crate) async fn write_in<T: Send + 'static>(
+        &self,
+        channel: &ChannelId,
+        work: impl FnOnce(&mut Tx<'_>, &Agent) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let channel = channel.clone();
+        self.write(move |tx, agent| {
+            agent.may_use(tx.db(), &channel)?;
+            work(tx, agent)
+        })
+        .await
+    }
 }
 
 /// `/api/<method>`, by GET or POST, with a form, JSON or multipart body.
@@ -135,7 +192,7 @@ fn wanted_scope(method: &str) -> &'static str {
     }
 }
 
-async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value, Trouble> {
+async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value> {
     let headers = request.headers().clone();
     let args = Args::read(request).await?;
     if method == "api.test" {
@@ -184,7 +241,7 @@ async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value
     }
 }
 
-pub(crate) async fn by_method(method: &str, mut call: Call) -> Result<Value, Trouble> {
+pub(crate) async fn by_method(method: &str, mut call: Call) -> Result<Value> {
     if method == "chat.postMessage" {
         conversations::by_name(&mut call).await?;
     }
@@ -211,8 +268,8 @@ pub(crate) async fn by_method(method: &str, mut call: Call) -> Result<Value, Tro
         "chat.update" => chat::update(call).await,
         "chat.delete" => chat::delete(call).await,
         "chat.getPermalink" => chat::get_permalink(call).await,
-        "reactions.add" => reactions::add(call).await,
-        "reactions.remove" => reactions::remove(call).await,
+        "reactions.add" => reactions::change(call, true).await,
+        "reactions.remove" => reactions::change(call, false).await,
         "reactions.get" => reactions::get(call).await,
         "reactions.list" => reactions::list(call).await,
         "files.getUploadURLExternal" => files::get_upload_url(call).await,
@@ -232,17 +289,17 @@ pub(crate) async fn by_method(method: &str, mut call: Call) -> Result<Value, Tro
 }
 
 /// What apps of others expect, and ours do without.
-async fn built_in(method: &str, call: Call) -> Result<Value, Trouble> {
+async fn built_in(method: &str, call: Call) -> Result<Value> {
     match method {
         "conversations.open" => changes::open(call).await,
         "conversations.close" => changes::close(call).await,
         "conversations.invite" => changes::invite(call).await,
         "conversations.kick" => changes::kick(call).await,
         "conversations.leave" => changes::leave(call).await,
-        "conversations.setTopic" => changes::set_topic(call).await,
-        "conversations.setPurpose" => changes::set_purpose(call).await,
-        "conversations.archive" => changes::archive(call).await,
-        "conversations.unarchive" => changes::unarchive(call).await,
+        "conversations.setTopic" => changes::describe(call, "topic").await,
+        "conversations.setPurpose" => changes::describe(call, "purpose").await,
+        "conversations.archive" => changes::put_away(call, true).await,
+        "conversations.unarchive" => changes::put_away(call, false).await,
         "conversations.rename" => changes::rename(call).await,
         "conversations.mark" => changes::mark(call).await,
         "chat.scheduleMessage" => chat::schedule::schedule(call).await,
@@ -251,10 +308,10 @@ async fn built_in(method: &str, call: Call) -> Result<Value, Trouble> {
         "chat.meMessage" => chat::unfurl::me_message(call).await,
         "chat.unfurl" => chat::unfurl::unfurl(call).await,
         "chat.startStream" => chat::streams::start(call).await,
-        "chat.appendStream" => chat::streams::append(call).await,
-        "chat.stopStream" => chat::streams::stop(call).await,
-        "pins.add" => pins::add(call).await,
-        "pins.remove" => pins::remove(call).await,
+        "chat.appendStream" => chat::streams::go_on(call, false).await,
+        "chat.stopStream" => chat::streams::go_on(call, true).await,
+        "pins.add" => pins::pin(call, true).await,
+        "pins.remove" => pins::pin(call, false).await,
         "pins.list" => pins::list(call).await,
         "bookmarks.add" => pins::add_bookmark(call).await,
         "bookmarks.edit" => pins::edit_bookmark(call).await,

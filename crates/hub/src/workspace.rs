@@ -18,3 +18,8 @@ pub(crate) mod pressed;
 pub(crate) mod react;
 pub(crate) mod read;
 pub(crate) mod runs;
+
+pub(crate) use channels::Channel;
+pub(crate) use decide::{Click, Rules};
+pub(crate) use message::{Author, Draft, Stored};
+pub(crate) use outbox::AgentPost;

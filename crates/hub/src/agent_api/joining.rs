@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{Json, Router, extract::State, routing::post};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Caller;
 use crate::{
-    error::Refused,
-    hub::app::App,
+    error::{Answer, Refused, well},
+    hub::App,
     identity::machines::{self, Joined, Joining},
 };
 
@@ -26,15 +26,14 @@ async fn join(
     State(app): State<Arc<App>>,
     Json(joining): Json<Joining>,
 ) -> Result<Json<Joined>, Refused> {
-    let joined = app.store.write(move |tx| machines::join(tx.db(), &joining));
+    let joined = app.write(move |tx| machines::join(tx.db(), &joining));
     Ok(Json(joined.await?))
 }
 
 /// Who the caller is, and whether a process of its role is connected.
-async fn me(State(app): State<Arc<App>>, caller: Caller) -> Json<Value> {
-    let agent = caller.agent();
+async fn me(Caller { app, agent, .. }: Caller) -> Answer {
     let online = app.presence.online().contains(&agent.key);
-    Json(json!({"ok": true, "repo": agent.repo, "role": agent.role, "online": online}))
+    well(json!({"repo": agent.repo, "role": agent.role, "online": online}))
 }
 
 /// Returns when the machine was sent away; never for an agent beside the hub.
@@ -45,7 +44,7 @@ pub(crate) async fn until_revoked(app: &App, machine: Option<String>) {
     loop {
         tokio::time::sleep(GLANCE).await;
         let id = machine.clone();
-        let look = app.store.read(move |db| machines::is_here(db, &id));
+        let look = app.read(move |db| machines::is_here(db, &id));
         // A store that does not answer for a while says nothing about the machine.
         if matches!(look.await, Ok(false)) {
             return;

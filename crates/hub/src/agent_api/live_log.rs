@@ -11,7 +11,7 @@ use std::{
 
 use axum::{
     Json, Router,
-    extract::{DefaultBodyLimit, Query, State},
+    extract::{DefaultBodyLimit, Query},
     http::{HeaderMap, header::ACCEPT},
     response::{
         IntoResponse, Response,
@@ -27,10 +27,10 @@ use tokio::sync::broadcast;
 
 use crate::{
     agent_api::Caller,
-    error::Refused,
-    hub::app::App,
+    error::{Answer, Refused, done, well},
+    hub::App,
     person_api::{
-        guard::Somebody,
+        Somebody,
         live::{heard, session_ended},
     },
     workspace::gate,
@@ -114,24 +114,20 @@ pub(crate) fn person_routes() -> Router<Arc<App>> {
 }
 
 /// An agent's lines. Whose they are is known from the token, whatever they say.
-async fn take(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Json(batch): Json<LogBatch>,
-) -> Json<Value> {
+async fn take(Caller { app, agent, .. }: Caller, Json(batch): Json<LogBatch>) -> Answer {
     for mut line in batch.lines {
-        line.role = Some(caller.role());
-        line.process = caller.role().to_string();
+        line.role = Some(agent.role);
+        line.process = agent.role.to_string();
         gate::clean_text(&app.redactor, &mut line.message);
         for value in line.fields.values_mut() {
             if let Value::String(text) = value {
                 gate::clean_text(&app.redactor, text);
             }
         }
-        app.presence.facts.note_line(caller.agent().key, &line);
+        app.presence.facts.note_line(agent.key, &line);
         app.watched.live_log.add(line);
     }
-    Json(json!({"ok": true}))
+    done()
 }
 
 /// What a reader wants to see.
@@ -156,8 +152,7 @@ impl Wanted {
 }
 
 async fn show(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
+    Somebody { app, person }: Somebody,
     Query(mut wanted): Query<Wanted>,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
@@ -171,7 +166,7 @@ async fn show(
     }
     let lines = app.watched.live_log.newest(&wanted);
     let lines: Vec<&Numbered> = lines.iter().map(AsRef::as_ref).collect();
-    Ok(Json(json!({"ok": true, "lines": lines})).into_response())
+    Ok(well(json!({"lines": lines}))?.into_response())
 }
 
 /// What there is, then what comes, as events called `line`.

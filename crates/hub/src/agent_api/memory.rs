@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::{Json, Router, extract::State, routing::post};
+use axum::{Json, Router, routing::post};
 use butler_policy::Duty;
 use butler_protocol::LearningFigures;
-use serde_json::{Value, json};
 
 use super::Caller;
 use crate::{
-    error::{Refusal, Refused, refuse},
-    hub::app::App,
+    error::{Answer, Refusal, Refused, done},
+    hub::App,
+    identity::Agent,
+    store::Tx,
     views::memory,
     workspace::gate,
 };
@@ -19,27 +20,18 @@ pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new().route("/agent/v1/memory", post(tell))
 }
 
-async fn tell(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Json(mut figures): Json<Vec<LearningFigures>>,
-) -> Result<Json<Value>, Refused> {
+async fn tell(caller: Caller, Json(mut figures): Json<Vec<LearningFigures>>) -> Answer {
+    let redactor = &caller.app.redactor;
     for one in &mut figures {
-        for text in [&mut one.title, &mut one.source, &mut one.said] {
-            gate::clean_text(&app.redactor, text);
-        }
-        if let Some(against) = &mut one.against {
-            gate::clean_text(&app.redactor, against);
+        let texts = [&mut one.title, &mut one.source, &mut one.said];
+        for text in texts.into_iter().chain(&mut one.against) {
+            gate::clean_text(redactor, text);
         }
     }
-    app.store
-        .write(move |tx| {
-            if !Duty::Remember.is_of(caller.agent.role) {
-                return refuse(Refusal::RestrictedAction);
-            }
-            caller.agent.check_fence(tx.db(), caller.fence.as_ref())?;
-            memory::keep(tx.db(), &caller.agent.repo, &figures)
-        })
-        .await?;
-    Ok(Json(json!({"ok": true})))
+    if !Duty::Remember.is_of(caller.agent.role) {
+        return Err(Refused(Refusal::RestrictedAction));
+    }
+    let work = move |tx: &mut Tx<'_>, agent: &Agent| memory::keep(tx.db(), &agent.repo, &figures);
+    caller.write(work).await?;
+    done()
 }

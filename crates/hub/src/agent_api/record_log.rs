@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 
 use crate::{
     budget,
-    error::{Refusal, Trouble, refuse},
+    error::{Refusal, Result, When},
     identity::{Agent, Fence},
     log::processes::holders,
-    store::{cold, db::Db, sql::params},
+    store::{Db, cold, params},
 };
 
 /// Logs of one role in one thread have their numbers this far apart.
@@ -45,7 +45,7 @@ pub(super) fn held(
     thread: &ThreadId,
     fence: Option<&Fence>,
     end: Option<LogEnd>,
-) -> Result<Held, Trouble> {
+) -> Result<Held> {
     agent.may_use(db, &thread.channel)?;
     let base = end.map_or(0, |end| end.base);
     let unsettled = budget::unsettled(db, &agent.repo, agent.role, thread)?;
@@ -84,7 +84,7 @@ pub(super) fn held(
 
 /// A line that is told again has to be the one that is there: otherwise somebody else
 /// went on with this log.
-pub(super) fn same(db: &Db, role: Role, thread: &ThreadId, entry: &Entry) -> Result<(), Trouble> {
+pub(super) fn same(db: &Db, role: Role, thread: &ThreadId, entry: &Entry) -> Result<()> {
     let log = Log::open(db, thread, role, 0)?;
     let there = log.line(entry.seq)?;
     let told = LogEnd {
@@ -93,9 +93,7 @@ pub(super) fn same(db: &Db, role: Role, thread: &ThreadId, entry: &Entry) -> Res
         epoch: entry.epoch,
         at_ms: entry.at_ms,
     };
-    if there != Some(told) {
-        return refuse(Refusal::ThreadTaken);
-    }
+    Refusal::ThreadTaken.when(there != Some(told))?;
     Ok(())
 }
 
@@ -110,7 +108,7 @@ struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    fn open(db: &'a Db, thread: &'a ThreadId, role: Role, base: u64) -> Result<Self, Trouble> {
+    fn open(db: &'a Db, thread: &'a ThreadId, role: Role, base: u64) -> Result<Self> {
         let packed = match cold::is_cold(db, thread)? {
             false => None,
             true => {
@@ -132,7 +130,7 @@ impl<'a> Log<'a> {
         i64::try_from(self.base.saturating_add(seq)).unwrap_or(i64::MAX)
     }
 
-    fn upto(&self) -> Result<u64, Trouble> {
+    fn upto(&self) -> Result<u64> {
         let upto: i64 = match &self.packed {
             Some(lines) => {
                 let own = lines
@@ -142,28 +140,17 @@ impl<'a> Log<'a> {
                 let whole = (self.at(1)..).zip(own).take_while(|(at, seq)| at == seq);
                 whole.last().map_or(self.at(0), |(at, _)| at)
             }
-            None => self
-                .db
-                .prepare_cached(
-                    "WITH held(seq) AS (SELECT ?4 UNION ALL SELECT seq FROM records
+            None => self.db.one(
+                "WITH held(seq) AS (SELECT ?4 UNION ALL SELECT seq FROM records
                        WHERE channel = ?1 AND root = ?2 AND role = ?3 AND seq > ?4 AND seq < ?5)
                      SELECT min(seq) FROM held WHERE seq + 1 NOT IN (SELECT seq FROM held)",
-                )?
-                .query_row(
-                    params![
-                        self.thread.channel.as_str(),
-                        self.thread.root.as_str(),
-                        self.role.as_str(),
-                        self.at(0),
-                        self.at(APART)
-                    ],
-                    |row| row.get(0),
-                )?,
+                params![self.thread, self.role, self.at(0), self.at(APART)],
+            )?,
         };
         Ok(upto.unsigned_abs().saturating_sub(self.base))
     }
 
-    fn line(&self, seq: u64) -> Result<Option<LogEnd>, Trouble> {
+    fn line(&self, seq: u64) -> Result<Option<LogEnd>> {
         let Some(entry) = self.lines(seq, seq)?.pop() else {
             return Ok(None);
         };
@@ -172,27 +159,18 @@ impl<'a> Log<'a> {
         Ok(Some(LogEnd { base, seq, ..end }))
     }
 
-    fn lines(&self, from: u64, upto: u64) -> Result<Vec<Box<RawValue>>, Trouble> {
+    fn lines(&self, from: u64, upto: u64) -> Result<Vec<Box<RawValue>>> {
         let (from, upto) = (self.at(from), self.at(upto));
         let raw = |line: String| Ok(RawValue::from_string(line)?);
         if let Some(lines) = &self.packed {
             let wanted = lines.iter().filter(|(seq, _)| (from..=upto).contains(seq));
             return wanted.map(|(_, line)| raw(line.clone())).collect();
         }
-        let mut statement = self.db.prepare_cached(
+        let lines = self.db.rows(
             "SELECT entry FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3
-               AND seq >= ?4 AND seq <= ?5 ORDER BY seq",
+             AND seq >= ?4 AND seq <= ?5 ORDER BY seq",
+            params![self.thread, self.role, from, upto],
         )?;
-        let rows = statement.query_map(
-            params![
-                self.thread.channel.as_str(),
-                self.thread.root.as_str(),
-                self.role.as_str(),
-                from,
-                upto
-            ],
-            |row| row.get::<_, String>(0),
-        )?;
-        rows.map(|row| raw(row?)).collect()
+        lines.into_iter().map(raw).collect()
     }
 }

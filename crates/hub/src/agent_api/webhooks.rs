@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use axum::{
     Extension, Json, Router,
     body::Bytes,
-    extract::{DefaultBodyLimit, Path, Query, State},
+    extract::{DefaultBodyLimit, Path, Query},
     http::{HeaderMap, StatusCode},
     routing::{get, post},
 };
@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use tokio::{sync::watch, time::timeout};
 use tracing::warn;
 
-use crate::{agent_api::Caller, error::Refused, hub::app::App};
+use crate::{agent_api::Caller, error::Refused, hub::App};
 
 /// What is longer is not taken; the next look sees what it was about.
 const BODY_LIMIT: usize = 4 * 1024 * 1024;
@@ -84,15 +84,13 @@ struct Seen {
 /// Answers as soon as the forge has said something that the agent has not heard, or after
 /// a while.
 async fn moved(
-    State(app): State<Arc<App>>,
+    Caller { app, agent, .. }: Caller,
     Extension(webhooks): Extension<Arc<Webhooks>>,
     Path(channel): Path<ChannelId>,
     Query(Seen { seen }): Query<Seen>,
-    caller: Caller,
 ) -> Result<Json<Value>, Refused> {
-    let agent = caller.agent().clone();
     let asked = channel.clone();
-    app.store.read(move |db| agent.may_use(db, &asked)).await?;
+    app.read(move |db| agent.may_use(db, &asked)).await?;
     webhooks.moved.send_if_modified(|all| {
         all.entry(channel.clone()).or_default();
         false

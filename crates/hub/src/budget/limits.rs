@@ -11,8 +11,8 @@ use std::{
 use butler_protocol::{MessageTs, ThreadId, Usd, UserId};
 
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    store::{db::Db, sql::params},
+    error::{Refusal, Result, When, refuse},
+    store::{Db, params},
 };
 
 /// Limits of the machine that the hub runs on.
@@ -49,7 +49,7 @@ pub(crate) fn may_say(
     repo: &str,
     person: &UserId,
     root: Option<&MessageTs>,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     if let Some(limit) = limits.messages
         && pace.take(person, limit).is_err()
     {
@@ -58,23 +58,19 @@ pub(crate) fn may_say(
     if root.is_some() {
         return Ok(());
     }
-    let at_limit = |limit: Option<u32>, person: Option<&UserId>| -> Result<bool, Trouble> {
+    let at_limit = |limit: Option<u32>, person: Option<&UserId>| -> Result<bool> {
         match limit {
             Some(limit) => Ok(open_threads(db, repo, person)? >= i64::from(limit)),
             None => Ok(false),
         }
     };
-    if at_limit(limits.threads_of_person, Some(person))? {
-        return refuse(Refusal::TooManyOwnThreads);
-    }
-    if at_limit(limits.threads_of_repo, None)? {
-        return refuse(Refusal::TooManyThreads);
-    }
+    Refusal::TooManyOwnThreads.when(at_limit(limits.threads_of_person, Some(person))?)?;
+    Refusal::TooManyThreads.when(at_limit(limits.threads_of_repo, None)?)?;
     Ok(())
 }
 
 /// Threads of a repo in which work may go on, of one person or of all.
-pub(crate) fn open_threads(db: &Db, repo: &str, person: Option<&UserId>) -> Result<i64, Trouble> {
+pub(crate) fn open_threads(db: &Db, repo: &str, person: Option<&UserId>) -> Result<i64> {
     let ago = |time: Duration| {
         let now = db.clock().now_ms().max(0).unsigned_abs() / 1000;
         MessageTs::from_parts(now.saturating_sub(time.as_secs()), 0)
@@ -90,33 +86,29 @@ pub(crate) fn open_threads(db: &Db, repo: &str, person: Option<&UserId>) -> Resu
              AND p.state <> 'open')";
     let person = person.map(UserId::as_str);
     let (began, quiet) = (ago(BEGAN), ago(OPEN));
-    let keys = params![repo, person, began.as_str(), quiet.as_str()];
-    Ok(db.prepare_cached(sql)?.query_row(keys, |row| row.get(0))?)
+    let keys = params![repo, person, began, quiet];
+    Ok(db.one(sql, keys)?)
 }
 
 /// Refuses so many more bytes of files in a repo.
-pub(crate) fn may_keep(db: &Db, limits: &Limits, repo: &str, length: u64) -> Result<(), Trouble> {
+pub(crate) fn may_keep(db: &Db, limits: &Limits, repo: &str, length: u64) -> Result<()> {
     let Some(limit) = limits.files_of_repo else {
         return Ok(());
     };
-    if file_bytes(db, repo)?.saturating_add(length) > limit {
-        return refuse(Refusal::StorageLimitReached);
-    }
+    Refusal::StorageLimitReached.when(file_bytes(db, repo)?.saturating_add(length) > limit)?;
     Ok(())
 }
 
 /// Bytes of all files of a repo: those that its agents brought and those in its channels.
-pub(crate) fn file_bytes(db: &Db, repo: &str) -> Result<u64, Trouble> {
+pub(crate) fn file_bytes(db: &Db, repo: &str) -> Result<u64> {
     let sql = "SELECT CAST(coalesce(sum(length), 0) AS BIGINT) FROM files
         WHERE owner = ?1 OR channel IN (SELECT id FROM channels WHERE repo = ?1)";
-    let used: i64 = db
-        .prepare_cached(sql)?
-        .query_row([repo], |row| row.get(0))?;
+    let used: i64 = db.one(sql, [repo])?;
     Ok(used.unsigned_abs())
 }
 
 /// Whether a person was told of a limit lately; notes that they are told now.
-pub(crate) fn is_told(db: &Db, thread: &ThreadId, person: &UserId) -> Result<bool, Trouble> {
+pub(crate) fn is_told(db: &Db, thread: &ThreadId, person: &UserId) -> Result<bool> {
     let now = db.now_ms();
     db.execute("DELETE FROM limits_told WHERE until_ms <= ?1", [now])?;
     let about = format!("{}/{person}", thread.channel);

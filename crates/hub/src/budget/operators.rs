@@ -4,7 +4,7 @@
 use butler_protocol::{BudgetRefusal, ThreadId, Usd, UserId};
 
 use super::{Budget, limits::Limits, raised, refused_by, sum};
-use crate::{error::Trouble, store::db::Db};
+use crate::{error::Result, store::Db};
 
 /// The operator's budgets, by the names that a refusal has (`BudgetRefusal::is_operators`).
 const MONTH: &str = "month of this repository";
@@ -28,7 +28,7 @@ pub(super) fn budgets(
     person: Option<&UserId>,
     day: &str,
     limits: &Limits,
-) -> Result<Vec<Budget>, Trouble> {
+) -> Result<Vec<Budget>> {
     let month = day.get(..7).unwrap_or(day);
     let mut found = Vec::new();
     if let Some(cap) = limits.repo_month {
@@ -60,7 +60,7 @@ pub(super) fn budgets(
 }
 
 /// What a repo has spent in a month, as in `2026-03`.
-fn spent_by_repo(db: &Db, repo: &str, month: &str) -> Result<Usd, Trouble> {
+fn spent_by_repo(db: &Db, repo: &str, month: &str) -> Result<Usd> {
     sum(
         db,
         "SELECT sum(coalesce(cost, amount)) FROM reservations
@@ -70,7 +70,7 @@ fn spent_by_repo(db: &Db, repo: &str, month: &str) -> Result<Usd, Trouble> {
 }
 
 /// What a person has spent on a day or in a month, in all repos.
-fn spent_by_person(db: &Db, person: &str, since: &str) -> Result<Usd, Trouble> {
+fn spent_by_person(db: &Db, person: &str, since: &str) -> Result<Usd> {
     sum(
         db,
         "SELECT sum(coalesce(cost, amount)) FROM reservations
@@ -85,7 +85,7 @@ fn end_of(since: &str) -> String {
 }
 
 /// Whether the budget that a Raise in this thread is about is the operator's.
-pub(crate) fn is_about(db: &Db, thread: &ThreadId) -> Result<bool, Trouble> {
+pub(crate) fn is_about(db: &Db, thread: &ThreadId) -> Result<bool> {
     let refused = refused_by(db, thread)?.map(|(budget, _)| BudgetRefusal {
         budget,
         ..BudgetRefusal::default()

@@ -5,7 +5,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::error::{Refusal, Trouble};
 
@@ -55,6 +55,20 @@ impl Refused {
             _ => StatusCode::BAD_REQUEST,
         }
     }
+}
+
+/// What outside Slack's own API is answered.
+pub(crate) type Answer = Result<Json<Value>, Refused>;
+
+/// It was carried out, and this is what there is to say of it.
+pub(crate) fn well(mut said: Value) -> Answer {
+    said["ok"] = json!(true);
+    Ok(Json(said))
+}
+
+/// It was carried out.
+pub(crate) fn done() -> Answer {
+    well(json!({}))
 }
 
 impl From<Trouble> for Refused {

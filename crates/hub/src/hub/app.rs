@@ -15,25 +15,22 @@ use url::Url;
 use crate::{
     agent_api::live_log::LiveLog,
     budget::limits::Pace,
-    error::Trouble,
-    hub::{
-        Operation,
-        together::{OwnersStore, Ownership},
-    },
+    error::Result,
+    hub::{Operation, OwnersStore, Ownership},
     identity::{self, Identity},
     log::{
+        Notice,
         acks::{AckQueue, Acks},
         listeners::Listeners,
-        notice::Notice,
         socket_mode::{Tickets, options::Options, sharing::Sharing},
     },
     metrics::{counters::Counters, traces::Traces},
     page::Welcome,
     presence::Presence,
     relay::{Relay, hearing::SlackStatus},
-    store::Store,
+    store::{Db, Store, Tx},
     views::company::Beside,
-    workspace::decide::Rules,
+    workspace::Rules,
 };
 
 /// The hub's insides.
@@ -155,6 +152,30 @@ impl App {
         }
     }
 
+    /// Looks something up in the store.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Db) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.store.read(look).await
+    }
+
+    /// Changes the store; see [`Store::write`].
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.store.write(work).await
+    }
+
+    /// Changes it in the name of the owner; see [`OwnersStore::write`].
+    pub(crate) async fn write_as_owner<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.as_owner().write(work).await
+    }
+
     /// The store, for what is done in the name of the owner.
     pub(crate) fn as_owner(&self) -> OwnersStore<'_> {
         OwnersStore::new(&self.store, &self.ownership)
@@ -171,7 +192,7 @@ impl App {
     }
 
     /// Whom a token belongs to.
-    pub(crate) async fn identify(&self, token: &str) -> Result<Option<Identity>, Trouble> {
+    pub(crate) async fn identify(&self, token: &str) -> Result<Option<Identity>> {
         let hash = Sha256Hex::of(token);
         let remembered = self
             .known

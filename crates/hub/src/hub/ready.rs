@@ -7,12 +7,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{extract::State, http::StatusCode};
 use tokio::time::timeout;
 
-use crate::{
-    error::Trouble,
-    hub::app::App,
-    relay::hearing,
-    store::{db::Db, sql::params},
-};
+use crate::{error::Result, hub::App, relay::hearing, store::Db};
 
 /// How long a write may take before the store counts as one that does not write.
 const WRITE: Duration = Duration::from_secs(5);
@@ -56,13 +51,9 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> (StatusCode, String) {
 
 /// A real write: a full disk or a database that is away is found out in no other way.
 async fn store(app: &App) -> Result<String, String> {
-    let write = app.store.write(|tx| {
-        tx.db().execute(
-            "INSERT INTO own_values (name, value) VALUES ('ready_ms', ?1)
-             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            params![tx.db().now_ms().to_string()],
-        )?;
-        Ok(())
+    let write = app.write(|tx| {
+        let now = tx.db().now_ms().to_string();
+        Ok(tx.db().set_own_value("ready_ms", &now)?)
     });
     let wrote = timeout(WRITE, write).await;
     let why = "does not write; the hub's log says why";
@@ -88,10 +79,8 @@ fn slack(app: &App) -> Result<String, String> {
 
 /// A workspace without a team yet is ready for one.
 async fn agents(app: &App) -> Result<String, String> {
-    let count = |db: &Db| -> Result<i64, Trouble> {
-        Ok(db.query_row("SELECT count(*) FROM agents", [], |row| row.get(0))?)
-    };
-    let known = app.store.read(count).await;
+    let count = |db: &Db| -> Result<i64> { Ok(db.one("SELECT count(*) FROM agents", [])?) };
+    let known = app.read(count).await;
     let known = known.map_err(|_| "not known, the store cannot be read".to_owned())?;
     let there = app.presence.online().len();
     let counted = format!("{there} of {known} connected");

@@ -23,16 +23,14 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::{
-    error::Trouble,
-    hub::app::App,
-    log::notice::AgentKey,
+    error::{Result, Trouble},
+    hub::App,
+    log::AgentKey,
     presence,
     store::{
-        Store,
-        db::Db,
+        Db, Store, Tx,
         postgres::Address,
         shared::{self, LEASE_SECONDS},
-        tx::Tx,
     },
 };
 
@@ -168,10 +166,10 @@ impl<'a> OwnersStore<'a> {
     }
 
     /// As [`Store::write`]; whether the number still counts is seen in the transaction.
-    pub(crate) async fn write<T, F>(self, work: F) -> Result<T, Trouble>
+    pub(crate) async fn write<T, F>(self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Tx<'_>) -> Result<T, Trouble> + Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
         let number = self.number.ok_or(Trouble::NotOwner)?;
         let hub = self.store.hub();
@@ -183,10 +181,10 @@ impl<'a> OwnersStore<'a> {
     }
 
     /// As [`Store::read`].
-    pub(crate) async fn read<T, F>(self, work: F) -> Result<T, Trouble>
+    pub(crate) async fn read<T, F>(self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Db) -> Result<T, Trouble> + Send + 'static,
+        F: FnOnce(&Db) -> Result<T> + Send + 'static,
     {
         self.store.read(work).await
     }

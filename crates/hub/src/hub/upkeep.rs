@@ -6,7 +6,7 @@ use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use crate::{
-    hub::app::App,
+    hub::App,
     store::retention::{self, Round},
 };
 
@@ -30,7 +30,7 @@ pub(crate) async fn keep_tidy(app: Arc<App>) {
             let step = move |tx: &mut crate::store::tx::Tx<'_>| {
                 retention::step(tx.db(), &retention, round)
             };
-            match app.store.write(step).await {
+            match app.write(step).await {
                 Ok(rest) => next = rest,
                 Err(error) => warn!(%error, "the store could not be tidied"),
             }

@@ -13,11 +13,8 @@ use serde_json::{Value, json};
 
 use super::{Person, person_by_id};
 use crate::{
-    error::Trouble,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    error::Result,
+    store::{Db, params},
 };
 
 /// What is done when somebody is forgotten; the entry says in which lines.
@@ -68,11 +65,9 @@ fn hash_of(before: &str, entry: &str) -> String {
 }
 
 /// Notes what a person did.
-pub(crate) fn note(db: &Db, person: &Person, did: &str, about: Value) -> Result<(), Trouble> {
-    let last: Option<(i64, String)> = db
-        .prepare_cached("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")?
-        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
+pub(crate) fn note(db: &Db, person: &Person, did: &str, about: Value) -> Result<()> {
+    let last: Option<(i64, String)> =
+        db.first("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1", [])?;
     let (last, before) = last.unwrap_or_default();
     let entry = AuditEntry {
         seq: last.unsigned_abs() + 1,
@@ -83,13 +78,14 @@ pub(crate) fn note(db: &Db, person: &Person, did: &str, about: Value) -> Result<
         about,
     };
     let text = serde_json::to_string(&entry)?;
-    db.prepare_cached("INSERT INTO audit (seq, hash, entry) VALUES (?1, ?2, ?3)")?
-        .execute(params![last + 1, hash_of(&before, &text), text])?;
-    Ok(())
+    db.run(
+        "INSERT INTO audit (seq, hash, entry) VALUES (?1, ?2, ?3)",
+        params![last + 1, hash_of(&before, &text), text],
+    )
 }
 
 /// Takes somebody's name out of every line, whose hashes stay; which lines that were.
-pub(crate) fn forget(db: &Db, person: &Person) -> Result<Vec<u64>, Trouble> {
+pub(crate) fn forget(db: &Db, person: &Person) -> Result<Vec<u64>> {
     let mut forgotten = Vec::new();
     for line in lines(db, 0, usize::MAX)? {
         let mut entry = line.entry;
@@ -103,8 +99,10 @@ pub(crate) fn forget(db: &Db, person: &Person) -> Result<Vec<u64>, Trouble> {
         }
         if own || about {
             let text = serde_json::to_string(&entry)?;
-            db.prepare_cached("UPDATE audit SET entry = ?2 WHERE seq = ?1")?
-                .execute(params![entry.seq.cast_signed(), text])?;
+            db.execute(
+                "UPDATE audit SET entry = ?2 WHERE seq = ?1",
+                params![entry.seq.cast_signed(), text],
+            )?;
             forgotten.push(entry.seq);
         }
     }
@@ -124,7 +122,7 @@ fn forgotten(lines: &[AuditLine]) -> HashSet<u64> {
 }
 
 /// A person's message began a thread.
-pub(crate) fn asked(db: &Db, author: &str, thread: &ThreadId, text: &str) -> Result<(), Trouble> {
+pub(crate) fn asked(db: &Db, author: &str, thread: &ThreadId, text: &str) -> Result<()> {
     let Some(person) = person_by_id(db, author)? else {
         return Ok(());
     };
@@ -133,7 +131,7 @@ pub(crate) fn asked(db: &Db, author: &str, thread: &ThreadId, text: &str) -> Res
 }
 
 /// A person decided about a card.
-pub(crate) fn decided(db: &Db, person: &Person, decision: &Decision) -> Result<(), Trouble> {
+pub(crate) fn decided(db: &Db, person: &Person, decision: &Decision) -> Result<()> {
     let about = json!({"request": decision.request, "kind": decision.kind,
         "choice": decision.choice, "sha256": decision.sha256, "thread": decision.thread,
         "run": decision.run});
@@ -141,17 +139,12 @@ pub(crate) fn decided(db: &Db, person: &Person, decision: &Decision) -> Result<(
 }
 
 /// A pull request was merged: by whose decision, or outside.
-pub(crate) fn merged(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> {
-    let by: Option<String> = db
-        .prepare_cached(
-            "SELECT person FROM cards WHERE channel = ?1 AND root = ?2 AND kind = 'merge'
+pub(crate) fn merged(db: &Db, repo: &str, news: &PullNews) -> Result<()> {
+    let by: Option<String> = db.first(
+        "SELECT person FROM cards WHERE channel = ?1 AND root = ?2 AND kind = 'merge'
                AND choice = 'merge' ORDER BY decided_ms DESC LIMIT 1",
-        )?
-        .query_row(
-            params![news.thread.channel.as_str(), news.thread.root.as_str()],
-            |row| row.get(0),
-        )
-        .optional()?;
+        params![news.thread],
+    )?;
     let person = match by {
         Some(id) => person_by_id(db, &id)?,
         None => None,
@@ -166,21 +159,20 @@ pub(crate) fn merged(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble
 }
 
 /// Lines after this one, oldest first.
-pub(crate) fn lines(db: &Db, after: u64, limit: usize) -> Result<Vec<AuditLine>, Trouble> {
+pub(crate) fn lines(db: &Db, after: u64, limit: usize) -> Result<Vec<AuditLine>> {
     let mut before: String = db
-        .prepare_cached("SELECT hash FROM audit WHERE seq = ?1")?
-        .query_row([after.cast_signed()], |row| row.get(0))
-        .optional()?
+        .first(
+            "SELECT hash FROM audit WHERE seq = ?1",
+            [after.cast_signed()],
+        )?
         .unwrap_or_default();
-    let mut statement =
-        db.prepare_cached("SELECT entry, hash FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = statement.query_map(params![after.cast_signed(), limit], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-    })?;
+
     let mut found = Vec::new();
-    for row in rows {
-        let (entry, hash) = row?;
+    for (entry, hash) in db.rows::<(String, String)>(
+        "SELECT entry, hash FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        params![after.cast_signed(), limit],
+    )? {
         let line = AuditLine {
             entry: serde_json::from_str(&entry)?,
             before: std::mem::replace(&mut before, hash.clone()),
@@ -192,10 +184,8 @@ pub(crate) fn lines(db: &Db, after: u64, limit: usize) -> Result<Vec<AuditLine>,
 }
 
 /// The newest lines, newest first.
-pub(crate) fn newest(db: &Db, limit: u64) -> Result<Vec<AuditLine>, Trouble> {
-    let last: i64 = db.query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| {
-        row.get(0)
-    })?;
+pub(crate) fn newest(db: &Db, limit: u64) -> Result<Vec<AuditLine>> {
+    let last: i64 = db.one("SELECT coalesce(max(seq), 0) FROM audit", [])?;
     let mut found = lines(db, last.unsigned_abs().saturating_sub(limit), usize::MAX)?;
     found.reverse();
     Ok(found)
@@ -236,7 +226,7 @@ pub fn verify_audit(lines: &[AuditLine]) -> Result<String, Broken> {
 
 /// What the store says otherwise than the audit: a decision of another person or
 /// another choice, or one that is missing from it.
-pub(crate) fn contradiction(db: &Db) -> Result<Option<String>, Trouble> {
+pub(crate) fn contradiction(db: &Db) -> Result<Option<String>> {
     let sql = "SELECT c.request FROM cards c
         LEFT JOIN audit a ON json_extract(a.entry, '$.did') = 'decided'
           AND json_extract(a.entry, '$.about.request') = c.request
@@ -246,7 +236,7 @@ pub(crate) fn contradiction(db: &Db) -> Result<Option<String>, Trouble> {
              (SELECT CAST(json_extract(entry, '$.at_ms') AS BIGINT) FROM audit WHERE seq = 1))
           OR json_extract(a.entry, '$.about.choice') <> c.choice
           OR json_extract(a.entry, '$.person') <> c.person) LIMIT 1";
-    let request: Option<String> = db.query_row(sql, [], |row| row.get(0)).optional()?;
+    let request: Option<String> = db.first(sql, [])?;
     Ok(request)
 }
 

@@ -12,11 +12,8 @@ use super::{
     tokens::{ensure_agent_key, random_text},
 };
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    error::{Refusal, Result, When, refuse},
+    store::{Db, params},
     workspace::channels,
 };
 
@@ -82,14 +79,14 @@ pub(crate) fn invite(
     repo: &str,
     roles: &[Role],
     life_ms: i64,
-) -> Result<Secret, Trouble> {
+) -> Result<Secret> {
     let code = random_text();
     let hash = Sha256Hex::of(&code);
     let roles = joined(roles);
     let expires = db.now_ms().saturating_add(life_ms);
     db.execute(
         "INSERT INTO machine_codes (sha256, repo, roles, expires_ms) VALUES (?1, ?2, ?3, ?4)",
-        params![hash.as_str(), repo, roles, expires],
+        params![hash, repo, roles, expires],
     )?;
     let about = json!({"invite": &hash.as_str()[..SHORT], "repo": repo, "roles": roles});
     audit::note(db, by, "invited a machine", about)?;
@@ -97,15 +94,12 @@ pub(crate) fn invite(
 }
 
 /// Lets a machine in that brings a good code, which is used up.
-pub(crate) fn join(db: &Db, joining: &Joining) -> Result<Joined, Trouble> {
+pub(crate) fn join(db: &Db, joining: &Joining) -> Result<Joined> {
     let hash = Sha256Hex::of(joining.code.trim());
-    let found: Option<(String, String, i64, Option<i64>)> = db
-        .query_row(
-            "SELECT repo, roles, expires_ms, used_ms FROM machine_codes WHERE sha256 = ?1",
-            [hash.as_str()],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
-        )
-        .optional()?;
+    let found: Option<(String, String, i64, Option<i64>)> = db.first(
+        "SELECT repo, roles, expires_ms, used_ms FROM machine_codes WHERE sha256 = ?1",
+        [&hash],
+    )?;
     let now = db.now_ms();
     let (repo, roles) = match found {
         None => return refuse(Refusal::UnknownCode),
@@ -116,14 +110,13 @@ pub(crate) fn join(db: &Db, joining: &Joining) -> Result<Joined, Trouble> {
     // Two may bring it at the same moment, to two hubs.
     let used = db.execute(
         "UPDATE machine_codes SET used_ms = ?2 WHERE sha256 = ?1 AND used_ms IS NULL",
-        params![hash.as_str(), now],
+        params![hash, now],
     )?;
-    if used == 0 {
-        return refuse(Refusal::CodeUsed);
-    }
-    let Some(channel) = channels::list(db, Some(&repo))?.into_iter().next() else {
-        return refuse(Refusal::ChannelNotFound);
-    };
+    Refusal::CodeUsed.when(used == 0)?;
+    let channel = channels::list(db, Some(&repo))?
+        .into_iter()
+        .next()
+        .ok_or(Refusal::ChannelNotFound)?;
     let machine = random_text()[..10].to_ascii_lowercase();
     let name: String = joining.name.trim().chars().take(100).collect();
     db.execute(
@@ -133,12 +126,12 @@ pub(crate) fn join(db: &Db, joining: &Joining) -> Result<Joined, Trouble> {
     let mut tokens = Vec::new();
     for role in &roles {
         let key = ensure_agent_key(db, &repo, *role)?;
-        let issue = |prefix: &str, kind: &str| -> Result<String, Trouble> {
+        let issue = |prefix: &str, kind: &str| -> Result<String> {
             let secret = format!("{prefix}-1-{}", random_text());
             db.execute(
                 "INSERT INTO tokens (sha256, secret, kind, agent, machine)
                  VALUES (?1, '', ?2, ?3, ?4)",
-                params![Sha256Hex::of(&secret).as_str(), kind, key, machine],
+                params![Sha256Hex::of(&secret), kind, key, machine],
             )?;
             Ok(secret)
         };
@@ -160,7 +153,7 @@ pub(crate) fn join(db: &Db, joining: &Joining) -> Result<Joined, Trouble> {
 }
 
 /// The machines that joined, the oldest first.
-pub(crate) fn list(db: &Db) -> Result<Vec<MachineEntry>, Trouble> {
+pub(crate) fn list(db: &Db) -> Result<Vec<MachineEntry>> {
     let mut statement = db.prepare_cached(
         "SELECT id, name, repo, roles, joined_ms FROM machines ORDER BY joined_ms, id",
     )?;
@@ -177,7 +170,7 @@ pub(crate) fn list(db: &Db) -> Result<Vec<MachineEntry>, Trouble> {
 }
 
 /// The invitations that can still be used.
-pub(crate) fn invites(db: &Db) -> Result<Vec<MachineInvite>, Trouble> {
+pub(crate) fn invites(db: &Db) -> Result<Vec<MachineInvite>> {
     let mut statement = db.prepare_cached(
         "SELECT substr(sha256, 1, 12), repo, roles, expires_ms FROM machine_codes
          WHERE used_ms IS NULL AND expires_ms > ?1 ORDER BY expires_ms",
@@ -195,7 +188,7 @@ pub(crate) fn invites(db: &Db) -> Result<Vec<MachineInvite>, Trouble> {
 
 /// Sends a machine away, or takes an invitation back: nothing of it opens the hub any
 /// longer.
-pub(crate) fn revoke(db: &Db, by: &Person, id: &str) -> Result<(), Trouble> {
+pub(crate) fn revoke(db: &Db, by: &Person, id: &str) -> Result<()> {
     let machine = db.execute("DELETE FROM machines WHERE id = ?1", [id])?;
     if machine > 0 {
         db.execute("DELETE FROM tokens WHERE machine = ?1", [id])?;
@@ -212,9 +205,9 @@ pub(crate) fn revoke(db: &Db, by: &Person, id: &str) -> Result<(), Trouble> {
 }
 
 /// Whether a machine is still welcome.
-pub(crate) fn is_here(db: &Db, id: &str) -> Result<bool, Trouble> {
+pub(crate) fn is_here(db: &Db, id: &str) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM machines WHERE id = ?1)";
-    Ok(db.prepare_cached(sql)?.query_row([id], |row| row.get(0))?)
+    Ok(db.one(sql, [id])?)
 }
 
 fn joined(roles: &[Role]) -> String {

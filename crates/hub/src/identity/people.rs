@@ -13,11 +13,8 @@ use super::{
     tokens::random_text,
 };
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    error::{Refusal, Result, Trouble, When},
+    store::{Db, from_row, params},
 };
 
 /// The person whom the machine belongs to.
@@ -55,6 +52,9 @@ pub struct SessionEntry {
     pub created_ms: i64,
 }
 
+from_row! { PersonEntry: id, name, standing, sessions, invited }
+from_row! { SessionEntry: id, person, name, browser, created_ms }
+
 /// The person whom the machine belongs to.
 pub(crate) fn owner() -> Person {
     Person {
@@ -73,62 +73,43 @@ pub(crate) fn id_by_name(name: &str) -> UserId {
 }
 
 /// What somebody was given.
-pub(crate) fn standing(db: &Db, id: &UserId) -> Result<Option<Standing>, Trouble> {
-    let word: Option<Option<String>> = db
-        .prepare_cached("SELECT standing FROM people WHERE id = ?1")?
-        .query_row([id.as_str()], |row| row.get(0))
-        .optional()?;
+pub(crate) fn standing(db: &Db, id: &UserId) -> Result<Option<Standing>> {
+    let word: Option<Option<String>> =
+        db.first("SELECT standing FROM people WHERE id = ?1", [&id])?;
     Ok(word.flatten().and_then(|word| word.parse().ok()))
 }
 
 /// Everybody, by name.
-pub(crate) fn list(db: &Db) -> Result<Vec<PersonEntry>, Trouble> {
-    let mut statement = db.prepare_cached(
+pub(crate) fn list(db: &Db) -> Result<Vec<PersonEntry>> {
+    let mut all: Vec<PersonEntry> = db.rows(
         "SELECT id, name, standing,
-           (SELECT count(*) FROM sessions s WHERE s.person = p.id AND s.expires_ms > ?1),
-           EXISTS (SELECT 1 FROM login_codes c WHERE c.person = p.id AND c.expires_ms > ?1)
+         (SELECT count(*) FROM sessions s WHERE s.person = p.id AND s.expires_ms > ?1),
+         EXISTS (SELECT 1 FROM login_codes c WHERE c.person = p.id AND c.expires_ms > ?1)
          FROM people p ORDER BY name",
+        [db.now_ms()],
     )?;
-    let rows = statement.query_map([db.now_ms()], |row| {
-        let word: Option<String> = row.get(2)?;
-        let id: String = row.get(0)?;
-        let given = word.and_then(|word| word.parse().ok());
-        let owns = is_owner(&UserId::new(id.as_str()));
-        Ok(PersonEntry {
-            id,
-            name: row.get(1)?,
-            standing: given.or(owns.then_some(Standing::Admin)),
-            sessions: usize::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
-            invited: row.get(4)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    for one in &mut all {
+        let owns = is_owner(&UserId::new(one.id.as_str()));
+        one.standing = one.standing.or(owns.then_some(Standing::Admin));
+    }
+    Ok(all)
 }
 
 /// Invites somebody: gives the code of a link that lets them in, once. An invitation
 /// from before no longer works.
-pub(crate) fn invite(
-    db: &Db,
-    by: &Person,
-    name: &str,
-    standing: Standing,
-) -> Result<Secret, Trouble> {
+pub(crate) fn invite(db: &Db, by: &Person, name: &str, standing: Standing) -> Result<Secret> {
     let name = checked(name)?;
     let id = id_by_name(&name);
     db.execute(
         "INSERT INTO people (id, name, created_ms, standing) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (id) DO UPDATE SET standing = excluded.standing",
-        params![id.as_str(), name, db.now_ms(), standing.as_str()],
+        params![id, name, db.now_ms(), standing],
     )?;
-    db.execute("DELETE FROM login_codes WHERE person = ?1", [id.as_str()])?;
+    db.execute("DELETE FROM login_codes WHERE person = ?1", [&id])?;
     let code = random_text();
     db.execute(
         "INSERT INTO login_codes (sha256, person, expires_ms) VALUES (?1, ?2, ?3)",
-        params![
-            Sha256Hex::of(&code).as_str(),
-            id.as_str(),
-            db.now_ms() + INVITATION_LIFE_MS
-        ],
+        params![Sha256Hex::of(&code), id, db.now_ms() + INVITATION_LIFE_MS],
     )?;
     let about = json!({"person": id, "name": name, "standing": standing});
     audit::note(db, by, "invited", about)?;
@@ -136,28 +117,24 @@ pub(crate) fn invite(
 }
 
 /// A name that a person can have and nobody else in the workspace has.
-fn checked(name: &str) -> Result<String, Trouble> {
+fn checked(name: &str) -> Result<String> {
     let name = name.trim();
     let fits = |c: char| c.is_alphanumeric() || " ._-".contains(c);
     let taken = Role::ALL
         .iter()
         .any(|role| role.user_name() == name || role.as_str() == name);
     let usable = !name.is_empty() && name.chars().count() <= 40 && name.chars().all(fits);
-    if !usable || taken || name == BOT_NAME {
-        return refuse(Refusal::InvalidPerson);
-    }
-    if name == OWNER {
-        return refuse(Refusal::OwnerStays);
-    }
+    Refusal::InvalidPerson.when(!usable || taken || name == BOT_NAME)?;
+    Refusal::OwnerStays.when(name == OWNER)?;
     Ok(name.to_owned())
 }
 
 /// Gives somebody other rights, from now on.
-pub(crate) fn give(db: &Db, by: &Person, id: &UserId, standing: Standing) -> Result<(), Trouble> {
+pub(crate) fn give(db: &Db, by: &Person, id: &UserId, standing: Standing) -> Result<()> {
     let person = other(db, id)?;
     db.execute(
         "UPDATE people SET standing = ?2 WHERE id = ?1",
-        params![id.as_str(), standing.as_str()],
+        params![id, standing],
     )?;
     let about = json!({"person": id, "name": person.name, "standing": standing});
     audit::note(db, by, "gave rights", about)
@@ -165,17 +142,14 @@ pub(crate) fn give(db: &Db, by: &Person, id: &UserId, standing: Standing) -> Res
 
 /// Sends somebody away: no session, token or link of theirs works any longer. What they
 /// did stays; should they be invited again, they are the same person.
-pub(crate) fn send_away(db: &Db, by: &Person, id: &UserId) -> Result<(), Trouble> {
+pub(crate) fn send_away(db: &Db, by: &Person, id: &UserId) -> Result<()> {
     let person = other(db, id)?;
     for table in ["sessions", "tokens", "login_codes"] {
-        db.execute(
-            &format!("DELETE FROM {table} WHERE person = ?1"),
-            [id.as_str()],
-        )?;
+        db.execute(&format!("DELETE FROM {table} WHERE person = ?1"), [&id])?;
     }
     db.execute(
         "UPDATE people SET standing = ?2 WHERE id = ?1",
-        params![id.as_str(), Standing::Guest.as_str()],
+        params![id, Standing::Guest],
     )?;
     audit::note(
         db,
@@ -186,45 +160,29 @@ pub(crate) fn send_away(db: &Db, by: &Person, id: &UserId) -> Result<(), Trouble
 }
 
 /// Somebody who exists and does not own the machine.
-fn other(db: &Db, id: &UserId) -> Result<Person, Trouble> {
-    if is_owner(id) {
-        return refuse(Refusal::OwnerStays);
-    }
+fn other(db: &Db, id: &UserId) -> Result<Person> {
+    Refusal::OwnerStays.when(is_owner(id))?;
     person_by_id(db, id.as_str())?.ok_or(Trouble::Refused(Refusal::UserNotFound))
 }
 
 /// Where people are logged in, the newest first: everybody, or one of them.
-pub(crate) fn sessions(db: &Db, of: Option<&UserId>) -> Result<Vec<SessionEntry>, Trouble> {
-    let mut statement = db.prepare_cached(
+pub(crate) fn sessions(db: &Db, of: Option<&UserId>) -> Result<Vec<SessionEntry>> {
+    Ok(db.rows(
         "SELECT substr(s.sha256, 1, 12), p.id, p.name, s.browser, s.created_ms
          FROM sessions s JOIN people p ON p.id = s.person
          WHERE s.expires_ms > ?1 AND (?2 IS NULL OR p.id = ?2) ORDER BY s.created_ms DESC, 1",
-    )?;
-    let rows = statement.query_map(params![db.now_ms(), of.map(UserId::as_str)], |row| {
-        Ok(SessionEntry {
-            id: row.get(0)?,
-            person: row.get(1)?,
-            name: row.get(2)?,
-            browser: row.get(3)?,
-            created_ms: row.get(4)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        params![db.now_ms(), of],
+    )?)
 }
 
 /// Ends a session: one's own, or with `any` somebody else's. Gives whose it was.
-pub(crate) fn end_session(db: &Db, by: &Person, id: &str, any: bool) -> Result<UserId, Trouble> {
-    let whose: Option<String> = db
-        .query_row(
-            "DELETE FROM sessions WHERE substr(sha256, 1, 12) = ?1 AND (?2 OR person = ?3)
+pub(crate) fn end_session(db: &Db, by: &Person, id: &str, any: bool) -> Result<UserId> {
+    let whose: Option<String> = db.first(
+        "DELETE FROM sessions WHERE substr(sha256, 1, 12) = ?1 AND (?2 OR person = ?3)
              RETURNING person",
-            params![id, any, by.id.as_str()],
-            |row| row.get(0),
-        )
-        .optional()?;
-    let Some(whose) = whose else {
-        return refuse(Refusal::NotFound);
-    };
+        params![id, any, by.id],
+    )?;
+    let whose = whose.ok_or(Refusal::NotFound)?;
     audit::note(
         db,
         by,

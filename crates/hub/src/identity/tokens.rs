@@ -8,21 +8,22 @@ use data_encoding::BASE32_NOPAD;
 
 use crate::{
     budget::{self, Caps},
-    error::{HubError, Refusal, Trouble},
+    error::{HubError, Refusal, Result, Trouble},
     identity::{
         Person,
         audit::{self, AuditLine},
+        channel_name,
         machines::{self, MachineEntry, MachineInvite},
-        names::channel_name,
         people::{self, PersonEntry, SessionEntry, owner},
     },
     relay::{self, RepoChannel},
     serve::tls,
     store::{
-        db::{Db, system_clock},
+        db::Db,
         erase::{self, Erased},
+        params,
         place::StorePlace,
-        sql::{OptionalExtension, params},
+        system_clock,
     },
     workspace::channels,
 };
@@ -30,7 +31,7 @@ use crate::{
 /// How long a login link can be used.
 const LINK_LIFE_MS: i64 = 15 * 60 * 1000;
 
-/// The tokens of one hub.
+/// The tokens of one hub. Whatever is asked of them fails when the store does.
 #[derive(Debug)]
 pub struct Tokens {
     db: Db,
@@ -76,9 +77,6 @@ impl Tokens {
 
     /// The tokens of every role of a repo, and its channel; issued on first use.
     /// A channel name that another repo has gets a number.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn ensure_repo(
         &mut self,
         repo: &str,
@@ -97,47 +95,35 @@ impl Tokens {
                 },
             );
         }
-        Ok(self.within(|db| {
+        self.within(|db| {
             let channel = ensure_channel(db, repo, wished_channel)?;
             let mut agents = BTreeMap::new();
             for role in Role::ALL {
                 agents.insert(role, ensure_agent(db, repo, role)?);
             }
             Ok(RepoTokens { channel, agents })
-        })?)
+        })
     }
 
     /// Tells a hub with Slack behind it which channel a repo wants. A hub
     /// that runs takes it up within a moment, any other at its next start.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn request_channel(&mut self, wanted: &RepoChannel) -> Result<(), HubError> {
-        Ok(self.within(|db| relay::channel_requests::request(db, wanted))?)
+        self.within(|db| relay::channel_requests::request(db, wanted))
     }
 
     /// Tells the hub how much a repo may spend, from its next call on.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn set_caps(&mut self, repo: &str, caps: &Caps) -> Result<(), HubError> {
-        Ok(self.within(|db| budget::set_caps(db, repo, caps))?)
+        self.within(|db| budget::set_caps(db, repo, caps))
     }
 
     /// A person and their token, made on first use.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn ensure_person(&mut self, name: &str) -> Result<PersonToken, HubError> {
-        Ok(self.within(|db| {
+        self.within(|db| {
             let user = ensure_user(db, name)?;
-            let known: Option<String> = db
-                .query_row(
-                    "SELECT secret FROM tokens WHERE kind = 'person' AND person = ?1",
-                    [user.as_str()],
-                    |row| row.get(0),
-                )
-                .optional()?;
+            let known: Option<String> = db.first(
+                "SELECT secret FROM tokens WHERE kind = 'person' AND person = ?1",
+                [&user],
+            )?;
             let token = match known {
                 Some(token) => token,
                 None => issue(db, "xoxp", "person", None, Some(user.as_str()))?,
@@ -146,15 +132,12 @@ impl Tokens {
                 user,
                 token: Secret::new(token),
             })
-        })?)
+        })
     }
 
     /// Everybody of the workspace.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn people(&mut self) -> Result<Vec<PersonEntry>, HubError> {
-        Ok(self.within(people::list)?)
+        self.within(people::list)
     }
 
     /// Invites somebody into the built-in workspace, by the machine's owner: the code of
@@ -164,7 +147,7 @@ impl Tokens {
     /// When the name cannot be used, or the store fails.
     pub fn invite(&mut self, name: &str, standing: Standing) -> Result<Secret, HubError> {
         let by = owner();
-        Ok(self.within(|db| people::invite(db, &by, name, standing))?)
+        self.within(|db| people::invite(db, &by, name, standing))
     }
 
     /// Gives somebody other rights.
@@ -173,7 +156,7 @@ impl Tokens {
     /// When there is nobody of that name, or the store fails.
     pub fn give(&mut self, name: &str, standing: Standing) -> Result<(), HubError> {
         let id = people::id_by_name(name);
-        Ok(self.within(|db| people::give(db, &owner(), &id, standing))?)
+        self.within(|db| people::give(db, &owner(), &id, standing))
     }
 
     /// Sends somebody away: nothing of theirs opens the workspace any longer.
@@ -182,7 +165,7 @@ impl Tokens {
     /// When there is nobody of that name, or the store fails.
     pub fn send_away(&mut self, name: &str) -> Result<(), HubError> {
         let id = people::id_by_name(name);
-        Ok(self.within(|db| people::send_away(db, &owner(), &id))?)
+        self.within(|db| people::send_away(db, &owner(), &id))
     }
 
     /// Forgets somebody, by name or id: what they said, sent and wrote, and their name. What
@@ -198,11 +181,8 @@ impl Tokens {
     }
 
     /// Where people are logged in.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn sessions(&mut self) -> Result<Vec<SessionEntry>, HubError> {
-        Ok(self.within(|db| people::sessions(db, None))?)
+        self.within(|db| people::sessions(db, None))
     }
 
     /// Ends a session.
@@ -210,15 +190,11 @@ impl Tokens {
     /// # Errors
     /// When there is none of this id, or the store fails.
     pub fn end_session(&mut self, id: &str) -> Result<(), HubError> {
-        self.within(|db| people::end_session(db, &owner(), id, true))?;
-        Ok(())
+        self.within(|db| people::end_session(db, &owner(), id, true).map(drop))
     }
 
     /// Invites a machine to run roles of a repo, by the machine's owner: the code of a
     /// link that works once, for so long.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn invite_machine(
         &mut self,
         repo: &str,
@@ -226,15 +202,12 @@ impl Tokens {
         life: Duration,
     ) -> Result<Secret, HubError> {
         let life_ms = i64::try_from(life.as_millis()).unwrap_or(i64::MAX);
-        Ok(self.within(|db| machines::invite(db, &owner(), repo, roles, life_ms))?)
+        self.within(|db| machines::invite(db, &owner(), repo, roles, life_ms))
     }
 
     /// The machines that joined, and the invitations that nobody has used yet.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn machines(&mut self) -> Result<(Vec<MachineEntry>, Vec<MachineInvite>), HubError> {
-        Ok(self.within(|db| Ok((machines::list(db)?, machines::invites(db)?)))?)
+        self.within(|db| Ok((machines::list(db)?, machines::invites(db)?)))
     }
 
     /// Sends a machine away, or takes an invitation back.
@@ -242,89 +215,67 @@ impl Tokens {
     /// # Errors
     /// When there is none of this id, or the store fails.
     pub fn revoke_machine(&mut self, id: &str) -> Result<(), HubError> {
-        Ok(self.within(|db| machines::revoke(db, &owner(), id))?)
+        self.within(|db| machines::revoke(db, &owner(), id))
     }
 
     /// The certificate that the hub made for itself, in PEM.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn own_certificate(&mut self) -> Result<Option<String>, HubError> {
-        Ok(self.within(tls::own_certificate)?)
+        self.within(tls::own_certificate)
     }
 
     /// Everything that people did, oldest first.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn audit(&mut self) -> Result<Vec<AuditLine>, HubError> {
-        Ok(self.within(|db| audit::lines(db, 0, usize::MAX))?)
+        self.within(|db| audit::lines(db, 0, usize::MAX))
     }
 
     /// The first card about which the store says otherwise than the audit.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn contradicts_audit(&mut self) -> Result<Option<String>, HubError> {
-        Ok(self.within(audit::contradiction)?)
+        self.within(audit::contradiction)
     }
 
     /// A code that logs `you` in on the page, once: `/login?code=<code>`.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn login_link(&mut self) -> Result<Secret, HubError> {
         self.login_link_for("you")
     }
 
     /// The same for another person.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn login_link_for(&mut self, name: &str) -> Result<Secret, HubError> {
-        Ok(self.within(|db| {
+        self.within(|db| {
             let user = ensure_user(db, name)?;
             let code = random_text();
             db.execute(
                 "INSERT INTO login_codes (sha256, person, expires_ms) VALUES (?1, ?2, ?3)",
-                params![
-                    Sha256Hex::of(&code).as_str(),
-                    user.as_str(),
-                    db.now_ms() + LINK_LIFE_MS
-                ],
+                params![Sha256Hex::of(&code), user, db.now_ms() + LINK_LIFE_MS],
             )?;
             Ok(Secret::new(code))
-        })?)
+        })
     }
 
     /// The repos that have tokens, with their channels.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub fn repos(&mut self) -> Result<Vec<(String, ChannelId)>, HubError> {
-        Ok(self.within(|db| {
+        self.within(|db| {
             let all = channels::list(db, None)?;
             Ok(all.into_iter().map(|c| (c.repo, c.id)).collect())
-        })?)
+        })
     }
 
     /// One transaction that waits for the hub's own writer.
-    fn within<T>(&mut self, work: impl FnOnce(&Db) -> Result<T, Trouble>) -> Result<T, Trouble> {
-        let transaction = self.db.begin()?;
-        let outcome = work(&self.db)?;
-        transaction.commit()?;
-        Ok(outcome)
+    fn within<T>(&mut self, work: impl FnOnce(&Db) -> Result<T>) -> Result<T, HubError> {
+        let carry_out = || {
+            let transaction = self.db.begin()?;
+            let outcome = work(&self.db)?;
+            transaction.commit()?;
+            Ok::<T, Trouble>(outcome)
+        };
+        Ok(carry_out()?)
     }
 }
 
-fn ensure_channel(db: &Db, repo: &str, wanted: &str) -> Result<ChannelId, Trouble> {
-    let known: Option<String> = db
-        .query_row(
-            "SELECT id FROM channels WHERE repo = ?1 ORDER BY created_ms, id LIMIT 1",
-            [repo],
-            |row| row.get(0),
-        )
-        .optional()?;
+fn ensure_channel(db: &Db, repo: &str, wanted: &str) -> Result<ChannelId> {
+    let known: Option<String> = db.first(
+        "SELECT id FROM channels WHERE repo = ?1 ORDER BY created_ms, id LIMIT 1",
+        [repo],
+    )?;
     if let Some(id) = known {
         return Ok(ChannelId::new(id));
     }
@@ -344,25 +295,22 @@ fn ensure_channel(db: &Db, repo: &str, wanted: &str) -> Result<ChannelId, Troubl
 }
 
 /// One role of one repo, known from now on.
-pub(super) fn ensure_agent_key(db: &Db, repo: &str, role: Role) -> Result<i64, Trouble> {
+pub(super) fn ensure_agent_key(db: &Db, repo: &str, role: Role) -> Result<i64> {
     db.execute(
         "INSERT OR IGNORE INTO agents (repo, role) VALUES (?1, ?2)",
-        params![repo, role.as_str()],
+        params![repo, role],
     )?;
     let sql = "SELECT id FROM agents WHERE repo = ?1 AND role = ?2";
-    Ok(db.query_row(sql, params![repo, role.as_str()], |row| row.get(0))?)
+    Ok(db.one(sql, params![repo, role])?)
 }
 
-fn ensure_agent(db: &Db, repo: &str, role: Role) -> Result<AgentTokens, Trouble> {
+fn ensure_agent(db: &Db, repo: &str, role: Role) -> Result<AgentTokens> {
     let key = ensure_agent_key(db, repo, role)?;
-    let token = |prefix: &str, kind: &str| -> Result<Secret, Trouble> {
-        let known: Option<String> = db
-            .query_row(
-                "SELECT secret FROM tokens WHERE kind = ?1 AND agent = ?2 AND machine IS NULL",
-                params![kind, key],
-                |row| row.get(0),
-            )
-            .optional()?;
+    let token = |prefix: &str, kind: &str| -> Result<Secret> {
+        let known: Option<String> = db.first(
+            "SELECT secret FROM tokens WHERE kind = ?1 AND agent = ?2 AND machine IS NULL",
+            params![kind, key],
+        )?;
         Ok(Secret::new(match known {
             Some(token) => token,
             None => issue(db, prefix, kind, Some(key), None)?,
@@ -374,11 +322,11 @@ fn ensure_agent(db: &Db, repo: &str, role: Role) -> Result<AgentTokens, Trouble>
     })
 }
 
-fn ensure_user(db: &Db, name: &str) -> Result<UserId, Trouble> {
+fn ensure_user(db: &Db, name: &str) -> Result<UserId> {
     let id = people::id_by_name(name);
     db.execute(
         "INSERT OR IGNORE INTO people (id, name, created_ms) VALUES (?1, ?2, ?3)",
-        params![id.as_str(), name, db.now_ms()],
+        params![id, name, db.now_ms()],
     )?;
     Ok(id)
 }
@@ -389,11 +337,11 @@ fn issue(
     kind: &str,
     agent: Option<i64>,
     person: Option<&str>,
-) -> Result<String, Trouble> {
+) -> Result<String> {
     let secret = format!("{prefix}-1-{}", random_text());
     db.execute(
         "INSERT INTO tokens (sha256, secret, kind, agent, person) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![Sha256Hex::of(&secret).as_str(), secret, kind, agent, person],
+        params![Sha256Hex::of(&secret), secret, kind, agent, person],
     )?;
     Ok(secret)
 }
@@ -410,21 +358,16 @@ pub(crate) fn random_text() -> String {
 
 /// The name under which browsers keep their session, made once per store. It is
 /// not to be guessed: who knows it can have the cookie sent to another port.
-pub(crate) fn own_name(db: &Db) -> Result<String, Trouble> {
+pub(crate) fn own_name(db: &Db) -> Result<String> {
     let fresh = random_text()[..20].to_ascii_lowercase();
-    db.execute(
-        "INSERT OR IGNORE INTO own_values (name, value) VALUES ('own_name', ?1)",
-        [format!("codebutler-{fresh}.localhost")],
-    )?;
-    let sql = "SELECT value FROM own_values WHERE name = 'own_name'";
-    Ok(db.query_row(sql, [], |row| row.get(0))?)
+    Ok(db.first_own_value("own_name", &format!("codebutler-{fresh}.localhost"))?)
 }
 
 /// Whether a login code is good; it stays so.
-pub(crate) fn knows_code(db: &Db, code: &str) -> Result<bool, Trouble> {
+pub(crate) fn knows_code(db: &Db, code: &str) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM login_codes WHERE sha256 = ?1 AND expires_ms > ?2)";
     let hash = Sha256Hex::of(code);
-    Ok(db.query_row(sql, params![hash.as_str(), db.now_ms()], |row| row.get(0))?)
+    Ok(db.one(sql, params![hash, db.now_ms()])?)
 }
 
 /// What is kept of a session: it is good under one name only.
@@ -438,14 +381,11 @@ pub(crate) fn use_code(
     code: &str,
     host: &str,
     browser: &str,
-) -> Result<Option<(Person, String)>, Trouble> {
-    let person: Option<String> = db
-        .query_row(
-            "DELETE FROM login_codes WHERE sha256 = ?1 AND expires_ms > ?2 RETURNING person",
-            params![Sha256Hex::of(code).as_str(), db.now_ms()],
-            |row| row.get(0),
-        )
-        .optional()?;
+) -> Result<Option<(Person, String)>> {
+    let person: Option<String> = db.first(
+        "DELETE FROM login_codes WHERE sha256 = ?1 AND expires_ms > ?2 RETURNING person",
+        params![Sha256Hex::of(code), db.now_ms()],
+    )?;
     let Some(person) = person else {
         return Ok(None);
     };
@@ -458,8 +398,8 @@ pub(crate) fn use_code(
         "INSERT INTO sessions (sha256, person, expires_ms, created_ms, browser)
          VALUES (?1, ?2, ?3, ?4, ?5)",
         params![
-            session_hash(&session, host).as_str(),
-            person.id.as_str(),
+            session_hash(&session, host),
+            person.id,
             db.now_ms() + LIFE_MS,
             db.now_ms(),
             browser.chars().take(200).collect::<String>()
@@ -471,14 +411,11 @@ pub(crate) fn use_code(
 }
 
 /// Whose session a cookie is.
-pub(crate) fn of_session(db: &Db, cookie: &str, host: &str) -> Result<Option<Person>, Trouble> {
-    let person: Option<String> = db
-        .prepare_cached("SELECT person FROM sessions WHERE sha256 = ?1 AND expires_ms > ?2")?
-        .query_row(
-            params![session_hash(cookie, host).as_str(), db.now_ms()],
-            |row| row.get(0),
-        )
-        .optional()?;
+pub(crate) fn of_session(db: &Db, cookie: &str, host: &str) -> Result<Option<Person>> {
+    let person: Option<String> = db.first(
+        "SELECT person FROM sessions WHERE sha256 = ?1 AND expires_ms > ?2",
+        params![session_hash(cookie, host), db.now_ms()],
+    )?;
     match person {
         Some(id) => crate::identity::person_by_id(db, &id),
         None => Ok(None),

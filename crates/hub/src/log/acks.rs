@@ -9,9 +9,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    error::{Refusal, Trouble},
-    log::notice::AgentKey,
-    store::{Store, db::Db},
+    error::{Refusal, Result, Trouble},
+    log::AgentKey,
+    store::{Db, Store},
 };
 
 /// How many are written at once; as many wait before their callers have to.
@@ -26,7 +26,7 @@ struct Ack {
     seq: u64,
 }
 
-type Waiting = (Ack, oneshot::Sender<Result<(), Trouble>>);
+type Waiting = (Ack, oneshot::Sender<Result<()>>);
 
 /// Where acknowledgements go.
 pub(crate) struct Acks(mpsc::Sender<Waiting>);
@@ -47,7 +47,7 @@ impl Acks {
         epoch: Epoch,
         process: Option<String>,
         seq: u64,
-    ) -> Result<(), Trouble> {
+    ) -> Result<()> {
         let (answer, waiting) = oneshot::channel();
         let ack = Ack {
             agent,
@@ -107,25 +107,25 @@ const SAID: &str = "
 
 /// Forgets deliveries; gives the connections that do not count any more, of which nothing
 /// is forgotten.
-fn forget(db: &Db, acks: &[Ack]) -> Result<Vec<(AgentKey, Epoch)>, Trouble> {
+fn forget(db: &Db, acks: &[Ack]) -> Result<Vec<(AgentKey, Epoch)>> {
     let listed = json!({"acks": acks}).to_string();
     fault("hub.before-ack");
     let mut statement = db.prepare_cached(&format!(
         "WITH {SAID} SELECT DISTINCT agent, epoch FROM said WHERE NOT counts"
     ))?;
-    let stale = statement.query_map([listed.as_str()], |row| {
-        Ok((row.get(0)?, Epoch(row.get(1)?)))
-    })?;
+    let stale = statement.query_map([&listed], |row| Ok((row.get(0)?, Epoch(row.get(1)?))))?;
     let stale: Vec<(AgentKey, Epoch)> = stale.collect::<Result<_, _>>()?;
-    db.prepare_cached(&format!(
-        "WITH {SAID} DELETE FROM deliveries WHERE (agent, seq) IN (
+    db.execute(
+        &format!(
+            "WITH {SAID} DELETE FROM deliveries WHERE (agent, seq) IN (
                SELECT said.agent, said.seq FROM said JOIN deliveries queued
                  ON queued.agent = said.agent AND queued.seq = said.seq
                WHERE counts AND (process IS NULL OR EXISTS (SELECT 1 FROM held_threads held
                  WHERE held.agent = said.agent AND held.thread = queued.thread
                    AND held.process = said.process)))"
-    ))?
-    .execute([listed.as_str()])?;
+        ),
+        [&listed],
+    )?;
     fault("hub.after-ack");
     Ok(stale)
 }

@@ -16,7 +16,7 @@ use tokio::sync::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::log::notice::{AgentKey, Notice};
+use crate::log::{AgentKey, Notice};
 
 /// Notices that wait for a connection; who falls further behind looks into the store.
 const WAITING: usize = 1_024;
@@ -88,13 +88,13 @@ impl Listeners {
         match &**notice {
             Notice::Event(event) => event.targets.iter().for_each(|agent| one(&mut all, *agent)),
             Notice::Epoch { agent, .. } | Notice::Freed { agent } | Notice::Shared { agent } => {
-                one(&mut all, *agent)
+                one(&mut all, *agent);
             }
             Notice::Missed | Notice::Shake(_) => all.retain(|_, ears| {
                 ears.retain(|ear| ear.hears(notice));
                 !ears.is_empty()
             }),
-            Notice::Page { .. }
+            Notice::Page(_)
             | Notice::Presence
             | Notice::Whisper { .. }
             | Notice::SessionEnded(_)

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use butler_protocol::{ChannelId, Epoch, MessageTs, Role, UserId};
+use butler_protocol::{ChannelId, Epoch, Role, ThreadId, UserId};
 use serde_json::{Value, json};
 
-use crate::{error::Trouble, log, store::db::Db};
+use crate::{error::Result, log, store::Db};
 
 /// A subscriber: one role of one repo.
 pub(crate) type AgentKey = i64;
@@ -27,7 +27,7 @@ pub(crate) enum Notice {
     /// A connection of this app ended; the others take what it had.
     Freed { agent: AgentKey },
     /// Something on the page changed that is no event (cost, records).
-    Page { channel: ChannelId, root: MessageTs },
+    Page(ThreadId),
     /// An agent came or went.
     Presence,
     /// For one person's eyes.
@@ -53,7 +53,7 @@ impl Notice {
                 process,
             } => Some(json!({"epoch": epoch, "agent": agent, "process": process})),
             Self::Shared { agent } => Some(json!({"shared": agent})),
-            Self::Page { channel, root } => Some(json!({"page": root, "channel": channel})),
+            Self::Page(thread) => Some(json!({"page": thread.root, "channel": thread.channel})),
             Self::Whisper { to, message } => Some(json!({"whisper": message, "to": to})),
             Self::SessionEnded(user) => Some(json!({"ended": user})),
             Self::SlackCall => Some(json!({"slack": true})),
@@ -62,7 +62,7 @@ impl Notice {
     }
 
     /// What another hub told; nothing where it says what this build does not know.
-    pub(crate) fn from_others(db: &Db, told: &Value) -> Result<Option<Self>, Trouble> {
+    pub(crate) fn from_others(db: &Db, told: &Value) -> Result<Option<Self>> {
         fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
             T::deserialize(value).ok()
         }
@@ -81,10 +81,9 @@ impl Notice {
                 () if told.get("shared").is_some() => Self::Shared {
                     agent: read(&told["shared"])?,
                 },
-                () if told.get("page").is_some() => Self::Page {
-                    channel: read(&told["channel"])?,
-                    root: read(&told["page"])?,
-                },
+                () if told.get("page").is_some() => {
+                    Self::Page(ThreadId::new(read(&told["channel"])?, read(&told["page"])?))
+                }
                 () if told.get("whisper").is_some() => Self::Whisper {
                     to: read(&told["to"])?,
                     message: told["whisper"].clone(),

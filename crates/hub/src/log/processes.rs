@@ -18,14 +18,11 @@ use tracing::{info, warn};
 
 use self::holders::{give, holds_any};
 use crate::{
-    error::Trouble,
-    hub::app::App,
+    error::Result,
+    hub::App,
     identity,
-    log::{
-        self, Happening,
-        notice::{AgentKey, Notice},
-    },
-    store::{db::Db, sql::params, tx::Tx},
+    log::{self, AgentKey, Happening, Notice},
+    store::{Db, Tx, params},
 };
 
 /// How long a process may be without a connection before it has lost its threads.
@@ -52,103 +49,89 @@ pub(crate) fn enter(
     process: &str,
     hub: &str,
     epoch: Epoch,
-) -> Result<Standing, Trouble> {
-    tx.db()
-        .prepare_cached(
-            "INSERT INTO processes (agent, process, epoch, hub, gone_ms)
+) -> Result<Standing> {
+    tx.db().execute(
+        "INSERT INTO processes (agent, process, epoch, hub, gone_ms)
              VALUES (?1, ?2, ?3, ?4, NULL)
              ON CONFLICT (agent, process) DO UPDATE SET epoch = excluded.epoch,
                hub = excluded.hub, gone_ms = NULL",
-        )?
-        .execute(params![agent, process, number(epoch), hub])?;
+        params![agent, process, number(epoch), hub],
+    )?;
     share_out(tx, agent)?;
     standing(tx.db(), agent, process)
 }
 
 /// Its connection is over; nothing when it has a newer one.
-pub(crate) fn left(db: &Db, agent: AgentKey, process: &str, epoch: Epoch) -> Result<(), Trouble> {
+pub(crate) fn left(db: &Db, agent: AgentKey, process: &str, epoch: Epoch) -> Result<()> {
     let now_ms = clock_ms(db)?;
-    db.prepare_cached(
+    db.run(
         "UPDATE processes SET gone_ms = ?4
          WHERE agent = ?1 AND process = ?2 AND epoch = ?3 AND gone_ms IS NULL",
-    )?
-    .execute(params![agent, process, number(epoch), now_ms])?;
-    Ok(())
+        params![agent, process, number(epoch), now_ms],
+    )
 }
 
 /// Somebody without a name speaks for the role, alone.
-pub(crate) fn forget(db: &Db, agent: AgentKey) -> Result<(), Trouble> {
+pub(crate) fn forget(db: &Db, agent: AgentKey) -> Result<()> {
     for table in ["processes", "held_threads"] {
-        db.prepare_cached(&format!("DELETE FROM {table} WHERE agent = ?1"))?
-            .execute([agent])?;
+        db.execute(&format!("DELETE FROM {table} WHERE agent = ?1"), [agent])?;
     }
     Ok(())
 }
 
 /// Whether there is such a process.
-pub(crate) fn is_known(db: &Db, agent: AgentKey, process: &str) -> Result<bool, Trouble> {
-    Ok(db
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM processes WHERE agent = ?1 AND process = ?2)",
-        )?
-        .query_row(params![agent, process], |row| row.get(0))?)
+pub(crate) fn is_known(db: &Db, agent: AgentKey, process: &str) -> Result<bool> {
+    Ok(db.one(
+        "SELECT EXISTS (SELECT 1 FROM processes WHERE agent = ?1 AND process = ?2)",
+        params![agent, process],
+    )?)
 }
 
 /// How a process stands now.
-pub(crate) fn standing(db: &Db, agent: AgentKey, process: &str) -> Result<Standing, Trouble> {
-    let (first, processes): (bool, i64) = db
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM held_threads
+pub(crate) fn standing(db: &Db, agent: AgentKey, process: &str) -> Result<Standing> {
+    let (first, processes): (bool, i64) = db.one(
+        "SELECT EXISTS (SELECT 1 FROM held_threads
                WHERE agent = ?1 AND thread = ?2 AND process = ?3),
                (SELECT count(*) FROM processes WHERE agent = ?1)",
-        )?
-        .query_row(params![agent, DUTIES, process], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+        params![agent, DUTIES, process],
+    )?;
     let shared = processes > 1;
     Ok(Standing { first, shared })
 }
 
 /// Whether an epoch is that of a process; nothing where no process has a name.
-pub(crate) fn knows(db: &Db, agent: AgentKey, epoch: Epoch) -> Result<Option<bool>, Trouble> {
-    let (named, known): (bool, bool) = db
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM processes WHERE agent = ?1),
+pub(crate) fn knows(db: &Db, agent: AgentKey, epoch: Epoch) -> Result<Option<bool>> {
+    let (named, known): (bool, bool) = db.one(
+        "SELECT EXISTS (SELECT 1 FROM processes WHERE agent = ?1),
                EXISTS (SELECT 1 FROM processes WHERE agent = ?1 AND epoch = ?2)",
-        )?
-        .query_row(params![agent, number(epoch)], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+        params![agent, number(epoch)],
+    )?;
     Ok(named.then_some(known))
 }
 
 /// Gives out what nobody holds any more: what waits, and what is at work. A thread that
 /// rests is given with its next event.
-fn share_out(tx: &mut Tx<'_>, agent: AgentKey) -> Result<(), Trouble> {
+fn share_out(tx: &mut Tx<'_>, agent: AgentKey) -> Result<()> {
     let db = tx.db();
-    let lost = db
-        .prepare_cached("DELETE FROM processes WHERE agent = ?1 AND gone_ms <= ?2")?
-        .execute(params![agent, clock_ms(db)? - LEASE_MS])?;
+    let lost = db.execute(
+        "DELETE FROM processes WHERE agent = ?1 AND gone_ms <= ?2",
+        params![agent, clock_ms(db)? - LEASE_MS],
+    )?;
     if lost > 0 {
         // Above every line that the lost ones wrote.
-        db.prepare_cached("UPDATE agents SET epoch = epoch + 1 WHERE id = ?1")?
-            .execute([agent])?;
+        db.execute("UPDATE agents SET epoch = epoch + 1 WHERE id = ?1", [agent])?;
     }
-    let held = |sql: &str| -> Result<Vec<String>, Trouble> {
-        let mut statement = db.prepare_cached(sql)?;
-        let threads = statement.query_map([agent], |row| row.get(0))?;
-        Ok(threads.collect::<Result<_, _>>()?)
-    };
+    let held = |sql: &str| -> Result<Vec<String>> { Ok(db.rows(sql, [agent])?) };
     let orphans = held(
         "SELECT thread FROM held_threads WHERE agent = ?1 AND process NOT IN
            (SELECT process FROM processes WHERE agent = ?1)",
     )?;
     let role = identity::agent_by_key(db, agent)?.role;
-    db.prepare_cached(
+    db.execute(
         "DELETE FROM held_threads WHERE agent = ?1 AND process NOT IN
            (SELECT process FROM processes WHERE agent = ?1)",
-    )?
-    .execute([agent])?;
+        [agent],
+    )?;
     if !holds_any(db, agent, DUTIES)? {
         give(db, agent, DUTIES)?;
     }
@@ -180,29 +163,20 @@ fn share_out(tx: &mut Tx<'_>, agent: AgentKey) -> Result<(), Trouble> {
 
 /// Whether a role's logs of a thread ask for something: an activation that is not over,
 /// or a merge that waits for its forge.
-fn is_at_work(db: &Db, thread: &ThreadId, role: Role) -> Result<bool, Trouble> {
-    let count = |kind: &str| -> Result<i64, Trouble> {
-        Ok(db
-            .prepare_cached(
-                "SELECT count(*) FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3
+fn is_at_work(db: &Db, thread: &ThreadId, role: Role) -> Result<bool> {
+    let count = |kind: &str| -> Result<i64> {
+        Ok(db.one(
+            "SELECT count(*) FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3
                  AND json_extract(entry, '$.record.t') = ?4",
-            )?
-            .query_row(
-                params![
-                    thread.channel.as_str(),
-                    thread.root.as_str(),
-                    role.as_str(),
-                    kind
-                ],
-                |row| row.get(0),
-            )?)
+            params![thread, role, kind],
+        )?)
     };
     Ok(count("activation_started")? > count("activation_ended")?
         || count("merge_refused")? > count("merge_settled")?)
 }
 
 /// Wakes the new holder of a thread.
-fn wake(tx: &mut Tx<'_>, agent: AgentKey, thread: ThreadId) -> Result<(), Trouble> {
+fn wake(tx: &mut Tx<'_>, agent: AgentKey, thread: ThreadId) -> Result<()> {
     let given = Happening {
         only: Some(agent),
         ..Happening::new(thread, None, json!({"type": GIVEN}))
@@ -219,10 +193,10 @@ pub(crate) async fn keep_sharing(app: Arc<App>) {
             () = sleep(LOOK) => {}
         }
         let hub = app.store.hub();
-        let due = app.store.read(move |db| due(db, &hub)).await;
+        let due = app.read(move |db| due(db, &hub)).await;
         if !matches!(due, Ok(false)) {
             let hub = app.store.hub();
-            let swept = app.store.write(move |tx| sweep(tx, &hub)).await;
+            let swept = app.write(move |tx| sweep(tx, &hub)).await;
             if let Err(error) = swept {
                 warn!(%error, "threads of lost processes are not given to others yet");
             }
@@ -242,7 +216,7 @@ fn orphaned(db: &Db) -> &'static str {
     }
 }
 
-fn due(db: &Db, hub: &str) -> Result<bool, Trouble> {
+fn due(db: &Db, hub: &str) -> Result<bool> {
     let sql = format!(
         "SELECT EXISTS (SELECT 1 FROM processes WHERE {}) OR EXISTS (SELECT 1 FROM processes lost
            WHERE gone_ms <= ?2 AND EXISTS (SELECT 1 FROM processes other
@@ -250,24 +224,22 @@ fn due(db: &Db, hub: &str) -> Result<bool, Trouble> {
         orphaned(db)
     );
     let lost_by = clock_ms(db)? - LEASE_MS;
-    Ok(db
-        .prepare_cached(&sql)?
-        .query_row(params![hub, lost_by], |row| row.get(0))?)
+    Ok(db.one(&sql, params![hub, lost_by])?)
 }
 
 /// Gives out the threads of every process that is lost while others of its role are there.
-fn sweep(tx: &mut Tx<'_>, hub: &str) -> Result<(), Trouble> {
+fn sweep(tx: &mut Tx<'_>, hub: &str) -> Result<()> {
     let db = tx.db();
     let now_ms = clock_ms(db)?;
     let sql = format!("UPDATE processes SET gone_ms = ?2 WHERE {}", orphaned(db));
-    db.prepare_cached(&sql)?.execute(params![hub, now_ms])?;
-    let mut statement = db.prepare_cached(
+    db.execute(&sql, params![hub, now_ms])?;
+
+    let agents: Vec<AgentKey> = db.rows(
         "SELECT DISTINCT agent FROM processes lost WHERE gone_ms <= ?1 AND EXISTS
            (SELECT 1 FROM processes other WHERE other.agent = lost.agent
              AND other.gone_ms IS NULL)",
+        [now_ms - LEASE_MS],
     )?;
-    let agents = statement.query_map([now_ms - LEASE_MS], |row| row.get(0))?;
-    let agents: Vec<AgentKey> = agents.collect::<Result<_, _>>()?;
     for agent in agents {
         share_out(tx, agent)?;
     }
@@ -275,12 +247,12 @@ fn sweep(tx: &mut Tx<'_>, hub: &str) -> Result<(), Trouble> {
 }
 
 /// The store's own clock, which all hubs share.
-fn clock_ms(db: &Db) -> Result<i64, Trouble> {
+fn clock_ms(db: &Db) -> Result<i64> {
     let sql = match db.shared() {
         Some(_) => "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
         None => "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)",
     };
-    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+    Ok(db.one(sql, [])?)
 }
 
 fn number(epoch: Epoch) -> i64 {

@@ -27,11 +27,11 @@ use tracing::warn;
 
 use crate::{
     agent_api::joining,
-    error::Trouble,
-    hub::app::App,
+    error::Result,
+    hub::App,
     identity::{Agent, tokens::random_text},
-    log::notice::Notice,
-    store::{shared, tx::Tx},
+    log::Notice,
+    store::{Tx, shared},
 };
 
 /// What a connection holds to read into, for as long as it lives. Acknowledgements are short;
@@ -61,14 +61,14 @@ impl Tickets {
 }
 
 /// A ticket for an agent, at this hub or any other of the same store.
-pub(crate) async fn ticket(app: &App, agent: Agent) -> Result<String, Trouble> {
+pub(crate) async fn ticket(app: &App, agent: Agent) -> Result<String> {
     if app.store.meets().is_none() {
         return Ok(app.sockets.tickets.issue(agent));
     }
     let ticket = random_text();
     let kept = ticket.clone();
     let keep = move |tx: &mut Tx<'_>| shared::keep_ticket(tx.db(), &kept, &agent);
-    app.store.write(keep).await?;
+    app.write(keep).await?;
     Ok(ticket)
 }
 
@@ -79,7 +79,7 @@ async fn holder(app: &App, ticket: &str) -> Option<Agent> {
     }
     let ticket = ticket.to_owned();
     let take = move |tx: &mut Tx<'_>| shared::take_ticket(tx.db(), &ticket);
-    app.store.write(take).await.ok().flatten()
+    app.write(take).await.ok().flatten()
 }
 
 /// What stands behind the question mark of a socket's address.
@@ -89,19 +89,15 @@ pub(crate) struct Asked {
     ticket: String,
     /// Set by our own client: which exchange it speaks. It understands epochs and our
     /// reasons.
-    #[serde(default)]
     codebutler: Option<u32>,
     /// The oldest exchange that it still understands.
-    #[serde(default)]
     oldest: Option<u32>,
     /// The version of its binary.
     #[serde(default)]
     version: String,
     /// Which of several processes of its role it is.
-    #[serde(default)]
     process: Option<String>,
     /// Slack's way to ask for frequent refreshes.
-    #[serde(default)]
     debug_reconnects: Option<String>,
 }
 

@@ -1,13 +1,16 @@
 //! How the hub, its agents and their budgets stand at this moment: a few looks into the
 //! store. But for two sums over the whole workspace they cost the same at any age of it.
 
-use std::collections::BTreeMap;
-
 use butler_protocol::Usd;
 
 use super::exposition::{Kind, Page};
-use crate::store::sql::params;
-use crate::{budget, error::Trouble, log::notice::AgentKey, store::db::Db, views::company::Beside};
+use crate::{
+    budget,
+    error::Result,
+    log::AgentKey,
+    store::{Db, from_row, params},
+    views::company::Beside,
+};
 
 /// Agents and repos of which something is said.
 const AGENTS: usize = 6_000;
@@ -21,8 +24,10 @@ struct Row {
     oldest_ms: Option<i64>,
 }
 
+from_row! { Row: key, repo, role, oldest_ms }
+
 /// Writes all of them down.
-pub(super) fn render(db: &Db, agents: &Beside, page: &mut Page) -> Result<(), Trouble> {
+pub(super) fn render(db: &Db, agents: &Beside, page: &mut Page) -> Result<()> {
     whole(db, page)?;
     let rows = rows(db)?;
     connected(&rows, agents, page);
@@ -31,7 +36,7 @@ pub(super) fn render(db: &Db, agents: &Beside, page: &mut Page) -> Result<(), Tr
     money(db, agents, page)
 }
 
-fn whole(db: &Db, page: &mut Page) -> Result<(), Trouble> {
+fn whole(db: &Db, page: &mut Page) -> Result<()> {
     let counts = [
         (
             "codebutler_messages",
@@ -65,28 +70,20 @@ fn whole(db: &Db, page: &mut Page) -> Result<(), Trouble> {
         ),
     ];
     for (name, kind, help, sql) in counts {
-        let value: i64 = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        let value: i64 = db.one(sql, [])?;
         page.single(name, kind, help, value as f64);
     }
     Ok(())
 }
 
 /// The agents that have ever been there: a role that nobody runs is not missed.
-fn rows(db: &Db) -> Result<Vec<Row>, Trouble> {
-    let mut statement = db.prepare_cached(
+fn rows(db: &Db) -> Result<Vec<Row>> {
+    Ok(db.rows(
         "SELECT agents.id, repo, role, (SELECT at_ms FROM events WHERE seq =
-            (SELECT min(seq) FROM deliveries WHERE agent = agents.id))
+           (SELECT min(seq) FROM deliveries WHERE agent = agents.id))
          FROM agents WHERE seen_ms IS NOT NULL ORDER BY repo, agents.id LIMIT ?1",
-    )?;
-    let rows = statement.query_map([AGENTS as i64], |row| {
-        Ok(Row {
-            key: row.get(0)?,
-            repo: row.get(1)?,
-            role: row.get(2)?,
-            oldest_ms: row.get(3)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        [AGENTS],
+    )?)
 }
 
 fn connected(rows: &[Row], agents: &Beside, page: &mut Page) {
@@ -151,25 +148,21 @@ fn models(rows: &[Row], agents: &Beside, page: &mut Page) {
     }
 }
 
-fn money(db: &Db, agents: &Beside, page: &mut Page) -> Result<(), Trouble> {
-    let mut statement = db.prepare_cached(
+fn money(db: &Db, agents: &Beside, page: &mut Page) -> Result<()> {
+    let spent: Vec<(String, Usd)> = db.rows(
         "SELECT repo, coalesce(sum(coalesce(cost, amount)), 0) FROM reservations
          WHERE day = ?1 GROUP BY repo ORDER BY repo LIMIT ?2",
+        params![budget::day_of(db.now_ms()), AGENTS],
     )?;
-    let today = budget::day_of(db.now_ms());
-    let rows = statement.query_map(params![today, AGENTS as i64], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
-    })?;
-    let spent: BTreeMap<String, i64> = rows.collect::<Result<_, _>>()?;
     let name = "codebutler_day_spent_dollars";
     let help = "What a repo has spent or set aside today";
     page.family(name, Kind::Gauge, help);
-    for (repo, nanos) in &spent {
-        page.sample(name, &[("repo", repo)], Usd::from_nanos(*nanos).dollars());
+    for (repo, spent) in &spent {
+        page.sample(name, &[("repo", repo)], spent.dollars());
     }
     let name = "codebutler_day_cap_dollars";
     page.family(name, Kind::Gauge, "What a repo may spend on one day");
-    for repo in spent.keys() {
+    for (repo, _) in &spent {
         let caps = budget::caps_of(db, repo, &agents.usual)?;
         page.sample(name, &[("repo", repo)], caps.day.dollars());
     }

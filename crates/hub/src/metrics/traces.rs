@@ -20,8 +20,8 @@ use tracing::{debug, warn};
 
 use self::spans::{Begun, Span, Whose};
 use crate::{
-    error::Trouble,
-    store::{db::Db, sql::params},
+    error::Result,
+    store::{Db, params},
 };
 
 /// Spans that wait to be sent, and of one request.
@@ -105,25 +105,15 @@ fn send(sender: &mpsc::Sender<Span>, span: Span) {
 }
 
 /// The lines of a log before this one.
-pub(crate) fn earlier(
-    db: &Db,
-    thread: &ThreadId,
-    role: Role,
-    before: u64,
-) -> Result<Vec<Entry>, Trouble> {
-    let mut statement = db.prepare_cached(
+pub(crate) fn earlier(db: &Db, thread: &ThreadId, role: Role, before: u64) -> Result<Vec<Entry>> {
+    let before = i64::try_from(before).unwrap_or(i64::MAX);
+    let keys = params![thread, role, before];
+
+    let lines: Vec<String> = db.rows(
         "SELECT entry FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3 AND seq < ?4
          ORDER BY seq",
+        keys,
     )?;
-    let before = i64::try_from(before).unwrap_or(i64::MAX);
-    let keys = params![
-        thread.channel.as_str(),
-        thread.root.as_str(),
-        role.as_str(),
-        before
-    ];
-    let rows = statement.query_map(keys, |row| row.get::<_, String>(0))?;
-    let lines: Vec<String> = rows.collect::<Result<_, _>>()?;
     // A line that this build does not know begins nothing that it could end.
     let known = lines
         .iter()

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Turned, state::Filled, visit::Visit};
-use crate::page::render::{blocks, elements::plain, text::Names};
 use crate::{
     error::{Refusal, Trouble},
-    hub::app::App,
+    hub::App,
+    page::render::{Names, blocks, elements::plain},
     person_api::{edits, person_actions},
     workspace::modals::{
         self,
@@ -135,7 +135,6 @@ async fn modal(Visit { app, person, .. }: Visit, Path(id): Path<String>, body: B
     person_actions::only_here(&app)?;
     let filled = Filled::read(&body);
     let channel = app
-        .store
         .write(move |tx| {
             let view = modals::get(tx.db(), &id)?;
             let blocks = &view.body["blocks"];
@@ -157,7 +156,6 @@ struct Used {
     command: String,
     #[serde(default)]
     callback_id: String,
-    #[serde(default)]
     ts: Option<MessageTs>,
 }
 
@@ -182,11 +180,10 @@ async fn used(
     }
     person_actions::only_here(&app)?;
     let rules = app.rules.clone();
-    app.store
-        .write(move |tx| {
-            interactions::shortcut(tx, &rules, &person, &name, &channel, used.ts.as_ref())
-        })
-        .await?;
+    app.write(move |tx| {
+        interactions::shortcut(tx, &rules, &person, &name, &channel, used.ts.as_ref())
+    })
+    .await?;
     Ok(back)
 }
 

@@ -13,10 +13,7 @@ use serde::Deserialize;
 use super::{Turned, state::Filled, visit::Visit};
 use crate::{
     error::{Refusal, Trouble},
-    person_api::{
-        message_form,
-        person_actions::{self, MessageForm},
-    },
+    person_api::{MessageForm, message_form, person_actions},
     workspace::{decide::edited::PlanEdit, ephemeral, message, react},
 };
 
@@ -49,7 +46,6 @@ pub(super) async fn press(
     let ts = filled.ts.clone().ok_or_else(missing)?;
     let (place, at) = (channel.clone(), ts.clone());
     let found = app
-        .store
         .read(move |db| message::find(db, &place, &at))
         .await?
         .ok_or_else(missing)?;
@@ -88,7 +84,7 @@ pub(super) async fn plan(
     let lines = |text: &str| text.lines().map(str::to_owned).collect();
     let cap = match form.cap.trim() {
         "" => None,
-        text => Some(dollars(text).ok_or(Trouble::Refused(Refusal::InvalidAmount))?),
+        text => Some(dollars(text).ok_or(Refusal::InvalidAmount)?),
     };
     let edit = PlanEdit {
         steps: lines(&form.steps),
@@ -137,7 +133,6 @@ pub(super) async fn react(
     let (place, ts, name) = (channel.clone(), reaction.ts.clone(), reaction.name.clone());
     let user = person.id.clone();
     let there = app
-        .store
         .read(move |db| react::has(db, &place, &ts, &name, &user))
         .await?;
     let Reaction { ts, root, name } = reaction;
@@ -158,8 +153,7 @@ pub(super) async fn dismiss(
     Form(note): Form<Note>,
 ) -> Sent {
     let (place, ts) = (channel.clone(), note.ts.clone());
-    app.store
-        .write(move |tx| ephemeral::dismiss(tx, &place, &ts, &person.id))
+    app.write(move |tx| ephemeral::dismiss(tx, &place, &ts, &person.id))
         .await?;
     Ok(if note.root == note.ts {
         Redirect::to(&format!("/c/{channel}"))
@@ -173,15 +167,7 @@ pub(super) async fn stop(
     Visit { app, person, .. }: Visit,
     Path((channel, root)): Path<(ChannelId, MessageTs)>,
 ) -> Sent {
-    let form = MessageForm {
-        channel: channel.clone(),
-        thread: Some(root.clone()),
-        text: "stop".to_owned(),
-        uploads: Vec::new(),
-        brought: Vec::new(),
-        only_words: false,
-        base: String::new(),
-    };
+    let form = MessageForm::words(channel.clone(), Some(root.clone()), "stop".to_owned());
     person_actions::say(&app, person, form).await?;
     Ok(back_to(&channel, &root))
 }

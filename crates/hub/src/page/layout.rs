@@ -4,15 +4,15 @@ use butler_protocol::{ChannelId, MessageTs, Refusal};
 use maud::{DOCTYPE, Markup, html};
 
 use super::status;
-use crate::page::{
-    render::sign::sign,
-    view::{needs, welcome::Welcome},
-};
 use crate::{
     identity::Person,
+    page::{
+        render::sign::sign,
+        view::{needs, welcome::Welcome},
+    },
     presence::Member,
-    views::{needs::Need, reads::Unread},
-    workspace::channels::Channel,
+    views::{Need, reads::Unread},
+    workspace::Channel,
 };
 
 /// Which entry of the side is the current one.

@@ -7,32 +7,24 @@ use butler_protocol::{ChannelId, PostTag, ThreadId};
 use serde_json::Value;
 
 use super::{apps, layout::Around, visit::Visit};
-use crate::page::{
-    render::{attached::FileTexts, text::Names},
-    view::{
-        channel::ChannelView,
-        thread::{PAGE, ThreadPage},
-    },
-};
 use crate::{
-    error::Trouble,
-    hub::app::App,
+    error::Result,
+    hub::App,
     identity::Person,
-    log::{self, notice::AgentKey},
+    log::{self, AgentKey},
+    page::{
+        render::{FileTexts, Names},
+        view::{
+            channel::ChannelView,
+            thread::{PAGE, ThreadPage},
+        },
+    },
     person_api::person_actions::thread_actions,
     presence::{self, facts::Known},
     relay::hearing::{self, SlackStatus},
-    store::db::Db,
-    views::{
-        needs,
-        overview::{self, Window},
-        reads,
-    },
-    workspace::{
-        access, channels,
-        decide::{Rules, edited},
-        ephemeral, files, modals, read,
-    },
+    store::Db,
+    views::{Window, needs, overview, reads},
+    workspace::{Rules, access, channels, decide::edited, ephemeral, files, modals, read},
 };
 
 /// Longer text files are only linked.
@@ -82,7 +74,7 @@ impl Reader {
     }
 
     /// Names of models that whoever builds in a repo can be given.
-    fn pool(&self, db: &Db, repo: &str) -> Result<Vec<String>, Trouble> {
+    fn pool(&self, db: &Db, repo: &str) -> Result<Vec<String>> {
         let team = presence::team(db, Some(repo), &self.online, db.now_ms())?;
         let builder = team.iter().find(|one| Duty::Build.is_of(one.role));
         let known = builder.and_then(|one| self.known.get(&one.key));
@@ -90,7 +82,7 @@ impl Reader {
     }
 
     /// What texts are read with: everybody's name, and the hub's port.
-    pub(super) fn names(&self, db: &Db) -> Result<Names, Trouble> {
+    pub(super) fn names(&self, db: &Db) -> Result<Names> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let users = channels::users(db)?;
         let named = users
@@ -100,7 +92,7 @@ impl Reader {
     }
 
     /// What stands around a page; the team of one repo, or everybody.
-    pub(super) fn around(self, db: &Db, repo: Option<&str>) -> Result<Around, Trouble> {
+    pub(super) fn around(self, db: &Db, repo: Option<&str>) -> Result<Around> {
         let mut team = presence::team(db, repo, &self.online, db.now_ms())?;
         for member in &mut team {
             let known = self.known.get(&member.key);
@@ -125,7 +117,7 @@ impl Reader {
 }
 
 /// The channel with its newest threads.
-pub(super) async fn channel(visit: &Visit, id: ChannelId) -> Result<ChannelView, Trouble> {
+pub(super) async fn channel(visit: &Visit, id: ChannelId) -> Result<ChannelView> {
     let reader = visit.reader();
     let store = &visit.app.store;
     store
@@ -150,27 +142,20 @@ pub(super) async fn channel(visit: &Visit, id: ChannelId) -> Result<ChannelView,
 }
 
 /// Notes that a person has a thread before their eyes, if there is something new.
-pub(super) async fn seen(app: &App, person: &Person, thread: &ThreadId) -> Result<(), Trouble> {
+pub(super) async fn seen(app: &App, person: &Person, thread: &ThreadId) -> Result<()> {
     let (id, place) = (person.id.clone(), thread.clone());
     let new = app
-        .store
         .read(move |db| Ok(reads::unread(db, &id)?.in_thread(&place)))
         .await?;
     if new == 0 {
         return Ok(());
     }
     let (id, place) = (person.id.clone(), thread.clone());
-    app.store
-        .write(move |tx| reads::mark(tx.db(), &id, &place))
-        .await
+    app.write(move |tx| reads::mark(tx.db(), &id, &place)).await
 }
 
 /// A thread, or an older part of it.
-pub(super) async fn thread(
-    visit: &Visit,
-    thread: ThreadId,
-    window: Window,
-) -> Result<ThreadPage, Trouble> {
+pub(super) async fn thread(visit: &Visit, thread: ThreadId, window: Window) -> Result<ThreadPage> {
     let reader = visit.reader();
     let caps = visit.app.rules.caps.clone();
     let store = &visit.app.store;
@@ -211,7 +196,7 @@ pub(super) async fn thread(
 
 /// The text of small text files, so that code is read where it was posted, and what was
 /// said in recordings.
-fn file_texts(db: &Db, messages: &[Value]) -> Result<FileTexts, Trouble> {
+fn file_texts(db: &Db, messages: &[Value]) -> Result<FileTexts> {
     let mut known = FileTexts::default();
     let all = messages
         .iter()

@@ -18,8 +18,8 @@ use super::{
     visit::{Visit, with_twin},
 };
 use crate::{
-    error::Trouble,
-    hub::app::App,
+    error::Result,
+    hub::App,
     identity::{audit, people as everybody},
     person_api::people as people_api,
     workspace::access,
@@ -38,7 +38,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route("/people/end-session", post(end_session))
 }
 
-async fn gather(visit: &Visit, link: Option<String>) -> Result<PeopleView, Trouble> {
+async fn gather(visit: &Visit, link: Option<String>) -> Result<PeopleView> {
     let (reader, person) = (visit.reader(), visit.person.clone());
     let rules = visit.app.rules.clone();
     let store = &visit.app.store;

@@ -15,3 +15,7 @@ pub(crate) mod plan;
 pub(crate) mod rich;
 pub(crate) mod sign;
 pub(crate) mod text;
+
+pub(crate) use attached::FileTexts;
+pub(crate) use message::Scene;
+pub(crate) use text::Names;

@@ -23,13 +23,16 @@ use super::{
     visit::{Visit, with_twin},
 };
 use crate::{
-    error::{Refusal, Trouble},
-    hub::app::App,
-    person_api::person_actions::{self, MessageForm, thread_actions},
-    store::db::Db,
+    error::{Refusal, Result, Trouble},
+    hub::App,
+    person_api::{
+        MessageForm,
+        person_actions::{self, thread_actions},
+    },
+    store::Db,
     views::{
-        needs, overview, pulls,
-        review::{self, Lines, NewComment, Side},
+        Side, needs, overview, pulls,
+        review::{self, Lines, NewComment},
         timeline,
     },
     workspace::{access, decide, message, read},
@@ -50,7 +53,7 @@ async fn gather(
     visit: &Visit,
     (channel, ts): (ChannelId, MessageTs),
     look: Look,
-) -> Result<ChangesView, Trouble> {
+) -> Result<ChangesView> {
     let (channel, thread) = place(&visit.app, channel, ts).await?;
     let reader = visit.reader();
     let store = &visit.app.store;
@@ -113,18 +116,13 @@ struct CommentForm {
     last: u32,
     #[serde(default)]
     text: String,
-    #[serde(default)]
     suggestion: Option<String>,
     #[serde(default)]
     back: String,
 }
 
 /// The lines that are meant, as the change has them now, and the file's number.
-fn new_comment(
-    db: &Db,
-    thread: &ThreadId,
-    form: &CommentForm,
-) -> Result<(NewComment, usize), Trouble> {
+fn new_comment(db: &Db, thread: &ThreadId, form: &CommentForm) -> Result<(NewComment, usize)> {
     let unknown = || Trouble::Refused(Refusal::NotInChange);
     let side = Side::of_letter(&form.side).ok_or_else(unknown)?;
     let (first, last) = (form.first.min(form.last), form.first.max(form.last));
@@ -165,7 +163,6 @@ async fn comment(
     let (_, thread) = place(&app, channel, ts).await?;
     let (at, back) = (thread.clone(), form.back.clone());
     let anchor = app
-        .store
         .write(move |tx| {
             let (new, file) = new_comment(tx.db(), &at, &form)?;
             review::draft(tx.db(), &at, &person.id, &new)?;
@@ -188,9 +185,7 @@ async fn drop_draft(
     Form(form): Form<DropForm>,
 ) -> Sent {
     let (_, thread) = place(&app, channel, ts).await?;
-    let write = app
-        .store
-        .write(move |tx| review::drop_draft(tx.db(), &person.id, form.id));
+    let write = app.write(move |tx| review::drop_draft(tx.db(), &person.id, form.id));
     write.await?;
     Ok(again(&thread, &form.back, ""))
 }
@@ -210,28 +205,23 @@ async fn send(
     person_actions::only_here(&app)?;
     let (_, thread) = place(&app, channel, ts).await?;
     let (at, rules) = (thread.clone(), app.rules.clone());
-    app.store
-        .write(move |tx| {
-            let missing = || Trouble::Refused(Refusal::NotInChange);
-            let pull = pulls::of_thread(tx.db(), &at)?.ok_or_else(missing)?;
-            let head: String = pull.head.chars().take(10).collect();
-            let about = format!("#{} at `{head}`", pull.number);
-            let (text, numbers) = review::findings(tx.db(), &at, &person.id, &about)?;
-            let text = person_actions::checked(&text)?;
-            let form = MessageForm {
-                channel: at.channel.clone(),
-                thread: Some(at.root.clone()),
-                text: text.clone(),
-                uploads: Vec::new(),
-                brought: Vec::new(),
-                // Quoted code decides nothing.
-                only_words: true,
-                base: String::new(),
-            };
-            let (ts, _) = person_actions::spoken(tx, &rules, &person, form, &text)?;
-            review::sent(tx.db(), &numbers, &ts)
-        })
-        .await?;
+    app.write(move |tx| {
+        let missing = || Trouble::Refused(Refusal::NotInChange);
+        let pull = pulls::of_thread(tx.db(), &at)?.ok_or_else(missing)?;
+        let head: String = pull.head.chars().take(10).collect();
+        let about = format!("#{} at `{head}`", pull.number);
+        let (text, numbers) = review::findings(tx.db(), &at, &person.id, &about)?;
+        let text = person_actions::checked(&text)?;
+        let thread = Some(at.root.clone());
+        let form = MessageForm {
+            // Quoted code decides nothing.
+            only_words: true,
+            ..MessageForm::words(at.channel.clone(), thread, text.clone())
+        };
+        let (ts, _) = person_actions::spoken(tx, &rules, &person, form, &text)?;
+        review::sent(tx.db(), &numbers, &ts)
+    })
+    .await?;
     Ok(again(&thread, &form.back, ""))
 }
 
@@ -239,7 +229,6 @@ async fn send(
 struct ViewedForm {
     path: String,
     /// Without it the mark goes.
-    #[serde(default)]
     digest: Option<String>,
     #[serde(default)]
     back: String,
@@ -254,8 +243,7 @@ async fn viewed(
     let (_, thread) = place(&app, channel, ts).await?;
     let at = thread.clone();
     let (path, digest) = (form.path, form.digest);
-    app.store
-        .write(move |tx| review::view(tx.db(), &at, &person.id, &path, digest.as_deref()))
+    app.write(move |tx| review::view(tx.db(), &at, &person.id, &path, digest.as_deref()))
         .await?;
     Ok(again(&thread, &form.back, ""))
 }

@@ -8,10 +8,10 @@ use butler_protocol::MessageTs;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
-use crate::page::render::elements::key;
 use crate::{
-    error::{Refusal, Trouble},
-    person_api::person_actions::Press,
+    error::{Refusal, Result},
+    page::render::elements::key,
+    person_api::Press,
     workspace::pressed::fields::elements,
 };
 
@@ -57,9 +57,9 @@ impl Filled {
     }
 
     /// What the person did, as an action on these blocks.
-    pub(super) fn press(&self, blocks: &Value) -> Result<Press, Trouble> {
+    pub(super) fn press(&self, blocks: &Value) -> Result<Press> {
         let (state, used) = self.read_against(blocks);
-        let (block_id, action_id, value) = used.ok_or(Trouble::Refused(Refusal::UnknownAction))?;
+        let (block_id, action_id, value) = used.ok_or(Refusal::UnknownAction)?;
         let fields = match value {
             Some(Value::Object(mut fields)) => {
                 fields.remove("type");
@@ -155,7 +155,7 @@ mod tests {
         ])
     }
 
-    fn pressed(pairs: &[(&str, &str)]) -> Result<Press, Trouble> {
+    fn pressed(pairs: &[(&str, &str)]) -> Result<Press> {
         let body = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(pairs)
             .finish();

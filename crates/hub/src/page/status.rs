@@ -3,8 +3,8 @@
 use butler_protocol::{ActivityState, PullStatus, Role, ThreadId};
 use maud::{Markup, html};
 
-use crate::page::{layout::Around, render::sign::sign};
 use crate::{
+    page::{Around, render::sign::sign},
     presence::{Member, activity::Status},
     views::overview::ThreadView,
 };

@@ -15,3 +15,5 @@ pub(crate) mod servers;
 pub(crate) mod thread;
 pub(crate) mod timeline;
 pub(crate) mod welcome;
+
+pub(crate) use thread::Tab;

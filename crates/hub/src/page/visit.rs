@@ -6,7 +6,7 @@ use axum::{Router, extract::FromRequestParts, http::request::Parts, routing::Met
 use maud::Markup;
 
 use super::{Shown, Turned, layout::Around, look::Reader};
-use crate::{hub::app::App, identity::Person, person_api::guard::Somebody};
+use crate::{hub::App, identity::Person, person_api::Somebody};
 
 /// A request of somebody who is let in; others are shown the way in.
 pub(crate) struct Visit {
@@ -20,9 +20,9 @@ impl FromRequestParts<Arc<App>> for Visit {
     type Rejection = Turned;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Turned> {
-        let Somebody(person) = Somebody::from_request_parts(parts, app).await?;
+        let Somebody { app, person } = Somebody::from_request_parts(parts, app).await?;
         Ok(Self {
-            app: Arc::clone(app),
+            app,
             person,
             live: parts.uri.path().ends_with("/live"),
         })
@@ -54,11 +54,7 @@ impl Visit {
             return Ok(parts());
         }
         let reader = self.reader();
-        let around = self
-            .app
-            .store
-            .read(move |db| reader.around(db, None))
-            .await?;
+        let around = self.app.read(move |db| reader.around(db, None)).await?;
         Ok(page(&around))
     }
 }

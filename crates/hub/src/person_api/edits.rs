@@ -5,33 +5,23 @@ use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    extract::State,
     routing::{patch, post},
 };
-use butler_protocol::{ChannelId, MessageTs, ThreadId};
+use butler_protocol::{ChannelId, MessageTs, ThreadId, UserId};
 use butler_slack::{EnvelopeKind, mrkdwn};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
-    error::{Refusal, Refused, Trouble, refuse},
-    hub::app::App,
-    identity::{
-        Person,
-        names::{APP, TEAM},
-    },
+    error::{Answer, Refusal, Result, When, done, refuse, well},
+    hub::App,
+    identity::{APP, Person, TEAM},
     log::{self, Happening},
-    person_api::{guard::Somebody, person_actions},
-    store::db::Db,
+    person_api::{Somebody, person_actions},
+    store::{Db, Tx, params},
     web_api::response_url,
-    workspace::{
-        channels,
-        message::{self, Stored},
-        modals,
-    },
+    workspace::{Stored, channels, message, modals},
 };
-
-type Answer = Result<Json<Value>, Refused>;
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
@@ -47,34 +37,20 @@ struct Changing {
 }
 
 /// A person changes their own message; every agent of the channel is told.
-async fn change(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(change): Json<Changing>,
-) -> Answer {
+async fn change(Somebody { app, person }: Somebody, Json(change): Json<Changing>) -> Answer {
     person_actions::only_here(&app)?;
     let text = person_actions::checked(&change.text)?;
     let (channel, ts) = (change.channel.clone(), change.ts.clone());
-    let message = app
-        .store
-        .write(move |tx| {
-            let old = own(
-                tx.db(),
-                &person,
-                &change.channel,
-                &change.ts,
-                Refusal::CantUpdateMessage,
-            )?;
-            let mut body = old.body.clone();
-            body["text"] = json!(person_actions::written(&text));
-            body["edited"] = json!({"user": person.id, "ts": tx.next_ts()});
-            message::replace(tx, &change.channel, &old, &body)?;
-            Ok(body)
-        })
-        .await?;
-    Ok(Json(
-        json!({"ok": true, "channel": channel, "ts": ts, "message": message}),
-    ))
+    let write = app.write(move |tx| {
+        let Changing { channel, ts, .. } = change;
+        let old = own(tx.db(), &person, &channel, &ts, Refusal::CantUpdateMessage)?;
+        let mut body = old.body.clone();
+        body["text"] = json!(person_actions::written(&text));
+        body["edited"] = json!({"user": person.id, "ts": tx.next_ts()});
+        message::replace(tx, &channel, &old, &body)?;
+        Ok(body)
+    });
+    well(json!({"channel": channel, "ts": ts, "message": write.await?}))
 }
 
 #[derive(Deserialize)]
@@ -84,25 +60,12 @@ struct Deleting {
 }
 
 /// A person deletes their own message.
-async fn delete(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(change): Json<Deleting>,
-) -> Answer {
-    person_actions::only_here(&app)?;
-    app.store
-        .write(move |tx| {
-            let old = own(
-                tx.db(),
-                &person,
-                &change.channel,
-                &change.ts,
-                Refusal::CantDeleteMessage,
-            )?;
-            message::delete(tx, &change.channel, &old)
-        })
-        .await?;
-    Ok(Json(json!({"ok": true})))
+async fn delete(somebody: Somebody, Json(Deleting { channel, ts }): Json<Deleting>) -> Answer {
+    let work = move |tx: &mut Tx<'_>, person: &Person| {
+        let old = own(tx.db(), person, &channel, &ts, Refusal::CantDeleteMessage)?;
+        message::delete(tx, &channel, &old)
+    };
+    somebody.does_here(work).await
 }
 
 /// A message that this person wrote.
@@ -112,7 +75,7 @@ fn own(
     channel: &ChannelId,
     ts: &MessageTs,
     not_own: Refusal,
-) -> Result<Stored, Trouble> {
+) -> Result<Stored> {
     channels::get(db, channel)?;
     match message::find(db, channel, ts)? {
         None => refuse(Refusal::MessageNotFound),
@@ -133,13 +96,9 @@ struct Commanding {
 /// A person types a slash command; the agents of the channel get it as Slack
 /// would send it. What an agent answers is shown to that person only, unless it says
 /// otherwise.
-async fn command(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(change): Json<Commanding>,
-) -> Answer {
-    type_command(&app, person, change.channel, &change.command, &change.text).await?;
-    Ok(Json(json!({"ok": true})))
+async fn command(Somebody { app, person }: Somebody, Json(typed): Json<Commanding>) -> Answer {
+    type_command(&app, person, typed.channel, &typed.command, &typed.text).await?;
+    done()
 }
 
 /// The same from the page's form.
@@ -149,54 +108,41 @@ pub(crate) async fn type_command(
     channel: ChannelId,
     command: &str,
     text: &str,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     person_actions::only_here(app)?;
     let name = command.strip_prefix('/').unwrap_or_default();
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
-    if name.is_empty() || name.len() > 32 || !name.chars().all(plain) {
-        return refuse(Refusal::InvalidCommand);
-    }
+    Refusal::InvalidCommand.when(name.is_empty() || name.len() > 32 || !name.chars().all(plain))?;
     let base = app.rules.base.clone();
     let (command, text) = (command.to_owned(), mrkdwn::escape(text));
-    app.store
-        .write(move |tx| {
-            let channel = channels::get(tx.db(), &channel)?;
-            // A command is in no thread; it gets a place of its own in the log.
-            let place = tx.next_ts();
-            let key = response_url::issue(tx.db(), &channel.id, &place, &person.id)?;
-            let thread = ThreadId::new(channel.id.clone(), place);
-            let trigger = modals::trigger(tx, &thread, &person.id)?;
-            let payload = json!({
-                "token": "", "team_id": TEAM, "team_domain": "codebutler",
-                "channel_id": channel.id, "channel_name": channel.name,
-                "user_id": person.id, "user_name": person.name, "command": command,
-                "text": text, "api_app_id": APP, "is_enterprise_install": "false",
-                "response_url": format!("{base}/respond/{key}"),
-                "trigger_id": trigger,
-            });
-            let typed = Happening {
-                kind: EnvelopeKind::SlashCommands,
-                ..Happening::new(thread, None, payload)
-            };
-            log::append(tx, typed)?;
-            Ok(())
-        })
-        .await
+    app.write(move |tx| {
+        let channel = channels::get(tx.db(), &channel)?;
+        // A command is in no thread; it gets a place of its own in the log.
+        let place = tx.next_ts();
+        let key = response_url::issue(tx.db(), &channel.id, &place, &person.id)?;
+        let thread = ThreadId::new(channel.id.clone(), place);
+        let trigger = modals::trigger(tx, &thread, &person.id)?;
+        let payload = json!({
+            "token": "", "team_id": TEAM, "team_domain": "codebutler",
+            "channel_id": channel.id, "channel_name": channel.name,
+            "user_id": person.id, "user_name": person.name, "command": command,
+            "text": text, "api_app_id": APP, "is_enterprise_install": "false",
+            "response_url": format!("{base}/respond/{key}"),
+            "trigger_id": trigger,
+        });
+        let typed = Happening {
+            kind: EnvelopeKind::SlashCommands,
+            ..Happening::new(thread, None, payload)
+        };
+        log::append(tx, typed)?;
+        Ok(())
+    })
+    .await
 }
 
 /// Who typed the command that has this place in the log.
-pub(crate) fn commander(
-    db: &Db,
-    channel: &ChannelId,
-    place: &str,
-) -> Result<Option<butler_protocol::UserId>, Trouble> {
-    use crate::store::sql::{OptionalExtension, params};
-    let user: Option<Option<String>> = db
-        .prepare_cached(
-            "SELECT json_extract(frame, '$.payload.user_id') FROM events
-             WHERE channel = ?1 AND root = ?2 ORDER BY seq LIMIT 1",
-        )?
-        .query_row(params![channel.as_str(), place], |row| row.get(0))
-        .optional()?;
-    Ok(user.flatten().map(butler_protocol::UserId::new))
+pub(crate) fn commander(db: &Db, channel: &ChannelId, place: &str) -> Result<Option<UserId>> {
+    let sql = "SELECT json_extract(frame, '$.payload.user_id') FROM events
+         WHERE channel = ?1 AND root = ?2 ORDER BY seq LIMIT 1";
+    Ok(db.first(sql, params![channel, place])?.flatten())
 }

@@ -9,13 +9,16 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use serde::Serialize;
+use serde_json::json;
 use url::Url;
 
 use crate::{
-    error::{Refusal, Refused},
-    hub::app::{App, Reached},
+    error::{Answer, Refusal, Refused, Result, done, well},
+    hub::{App, app::Reached},
     identity::{Identity, Person, tokens},
-    store::db::Db,
+    person_api::person_actions,
+    store::{Db, Tx},
     web_api,
 };
 
@@ -192,14 +195,51 @@ pub(crate) fn own_form(headers: &HeaderMap) -> bool {
 }
 
 /// A person, by token or by session.
-pub(crate) struct Somebody(pub(crate) Person);
+pub(crate) struct Somebody {
+    pub(crate) app: Arc<App>,
+    pub(crate) person: Person,
+}
+
+impl Somebody {
+    /// Does something in the store, of which there is nothing to say afterwards.
+    pub(crate) async fn does(
+        self,
+        work: impl FnOnce(&mut Tx<'_>, &Person) -> Result<()> + Send + 'static,
+    ) -> Answer {
+        let Self { app, person } = self;
+        app.write(move |tx| work(tx, &person)).await?;
+        done()
+    }
+
+    /// The same where the hub is the workspace.
+    pub(crate) async fn does_here(
+        self,
+        work: impl FnOnce(&mut Tx<'_>, &Person) -> Result<()> + Send + 'static,
+    ) -> Answer {
+        person_actions::only_here(&self.app)?;
+        self.does(work).await
+    }
+
+    /// Looks something up, and answers it under a name.
+    pub(crate) async fn sees<T: Serialize + Send + 'static>(
+        self,
+        name: &str,
+        look: impl FnOnce(&Db, &Person) -> Result<T> + Send + 'static,
+    ) -> Answer {
+        let Self { app, person } = self;
+        let found = app.read(move |db| look(db, &person)).await?;
+        well(json!({ name: found }))
+    }
+}
 
 impl FromRequestParts<Arc<App>> for Somebody {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refused> {
         let reads = matches!(parts.method, Method::GET | Method::HEAD);
-        caller(app, &parts.headers, reads).await.map(Self)
+        let person = caller(app, &parts.headers, reads).await?;
+        let app = Arc::clone(app);
+        Ok(Self { app, person })
     }
 }
 
@@ -219,7 +259,7 @@ async fn caller(app: &App, headers: &HeaderMap, reads: bool) -> Result<Person, R
     }
     let host = host_of(headers);
     let look = move |db: &Db| tokens::of_session(db, &session, &host);
-    let person = app.store.read(look).await?;
+    let person = app.read(look).await?;
     person.ok_or(Refused(Refusal::InvalidAuth))
 }
 

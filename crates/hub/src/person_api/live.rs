@@ -12,7 +12,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{hub::app::App, log::notice::Notice, person_api::guard};
+use crate::{hub::App, log::Notice, person_api::guard};
 
 /// What is said from now on and concerns this reader, until the hub stops or the
 /// reader goes. One that is too slow is told to look at everything again.

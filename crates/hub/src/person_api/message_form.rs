@@ -12,8 +12,8 @@ use url::form_urlencoded;
 
 use crate::{
     error::{Refusal, Refused},
-    hub::app::App,
-    person_api::person_actions::{MessageForm, Upload},
+    hub::App,
+    person_api::{MessageForm, person_actions::Upload},
     web_api::{file_transfer, who},
     workspace::files::SIZE_LIMIT,
 };
@@ -23,11 +23,9 @@ pub(crate) const BODY_LIMIT: usize = SIZE_LIMIT as usize + 1024 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
 struct Fields {
-    #[serde(default)]
     channel: Option<String>,
     #[serde(default)]
     text: String,
-    #[serde(default)]
     thread_ts: Option<String>,
     #[serde(default)]
     only_words: bool,

@@ -6,35 +6,26 @@ use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    extract::{Path, Query, State},
+    extract::{Path, Query},
     http::HeaderMap,
     routing::{delete, get},
 };
 use butler_protocol::{Right, Secret, Standing, UserId};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
-    error::{Refused, Trouble},
-    hub::app::App,
-    identity::{
-        Person,
-        audit::{self, AuditLine},
-        people,
-    },
-    log::notice::Notice,
-    person_api::{
-        guard::{Somebody, link_for_people},
-        person_actions,
-    },
-    store::tx::Tx,
+    error::{Answer, Result, done, well},
+    hub::App,
+    identity::{Person, audit, people},
+    log::Notice,
+    person_api::{Somebody, guard::link_for_people, person_actions},
+    store::{Db, Tx},
     workspace::access,
 };
 
 /// The most lines of the audit in one answer.
 const LINES: usize = 5_000;
-
-type Answer = Result<Json<Value>, Refused>;
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
@@ -49,15 +40,14 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 async fn administer<T: Send + 'static>(
     app: &App,
     person: &Person,
-    work: impl FnOnce(&mut Tx<'_>, &Person) -> Result<T, Trouble> + Send + 'static,
-) -> Result<T, Trouble> {
+    work: impl FnOnce(&mut Tx<'_>, &Person) -> Result<T> + Send + 'static,
+) -> Result<T> {
     let (rules, person) = (app.rules.clone(), person.clone());
-    app.store
-        .write(move |tx| {
-            access::may(tx.db(), &rules, &person, Right::Administer)?;
-            work(tx, &person)
-        })
-        .await
+    app.write(move |tx| {
+        access::may(tx.db(), &rules, &person, Right::Administer)?;
+        work(tx, &person)
+    })
+    .await
 }
 
 /// Invites somebody.
@@ -66,7 +56,7 @@ pub(crate) async fn invited(
     by: &Person,
     name: String,
     standing: Standing,
-) -> Result<Secret, Trouble> {
+) -> Result<Secret> {
     person_actions::only_here(app)?;
     administer(app, by, move |tx, by| {
         people::invite(tx.db(), by, &name, standing)
@@ -75,12 +65,7 @@ pub(crate) async fn invited(
 }
 
 /// Gives somebody other rights.
-pub(crate) async fn given(
-    app: &App,
-    by: &Person,
-    id: UserId,
-    standing: Standing,
-) -> Result<(), Trouble> {
+pub(crate) async fn given(app: &App, by: &Person, id: UserId, standing: Standing) -> Result<()> {
     administer(app, by, move |tx, by| {
         people::give(tx.db(), by, &id, standing)
     })
@@ -88,7 +73,7 @@ pub(crate) async fn given(
 }
 
 /// Sends somebody away; what they listen to ends.
-pub(crate) async fn sent_away(app: &App, by: &Person, id: UserId) -> Result<(), Trouble> {
+pub(crate) async fn sent_away(app: &App, by: &Person, id: UserId) -> Result<()> {
     administer(app, by, move |tx, by| {
         people::send_away(tx.db(), by, &id)?;
         tx.say(Notice::SessionEnded(id));
@@ -98,16 +83,15 @@ pub(crate) async fn sent_away(app: &App, by: &Person, id: UserId) -> Result<(), 
 }
 
 /// Ends a session: everybody may end their own.
-pub(crate) async fn ended(app: &App, by: &Person, id: String) -> Result<(), Trouble> {
+pub(crate) async fn ended(app: &App, by: &Person, id: String) -> Result<()> {
     let (rules, by) = (app.rules.clone(), by.clone());
-    app.store
-        .write(move |tx| {
-            let any = access::may(tx.db(), &rules, &by, Right::Administer).is_ok();
-            let whose = people::end_session(tx.db(), &by, &id, any)?;
-            tx.say(Notice::SessionEnded(whose));
-            Ok(())
-        })
-        .await
+    app.write(move |tx| {
+        let any = access::may(tx.db(), &rules, &by, Right::Administer).is_ok();
+        let whose = people::end_session(tx.db(), &by, &id, any)?;
+        tx.say(Notice::SessionEnded(whose));
+        Ok(())
+    })
+    .await
 }
 
 /// The address that lets somebody in.
@@ -115,9 +99,9 @@ pub(crate) fn invitation(app: &App, headers: &HeaderMap, code: &Secret) -> Strin
     link_for_people(app, headers, &format!("/login?code={}", code.expose()))
 }
 
-async fn list(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answer {
+async fn list(Somebody { app, person }: Somebody) -> Answer {
     let all = administer(&app, &person, |tx, _| people::list(tx.db())).await?;
-    Ok(Json(json!({"ok": true, "people": all})))
+    well(json!({"people": all}))
 }
 
 #[derive(Deserialize)]
@@ -127,14 +111,12 @@ struct Inviting {
 }
 
 async fn invite(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
+    Somebody { app, person }: Somebody,
     headers: HeaderMap,
     Json(inviting): Json<Inviting>,
 ) -> Answer {
     let code = invited(&app, &person, inviting.name, inviting.role).await?;
-    let link = invitation(&app, &headers, &code);
-    Ok(Json(json!({"ok": true, "link": link})))
+    well(json!({"link": invitation(&app, &headers, &code)}))
 }
 
 #[derive(Deserialize)]
@@ -143,41 +125,32 @@ struct Giving {
 }
 
 async fn give(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
+    Somebody { app, person }: Somebody,
     Path(id): Path<UserId>,
     Json(giving): Json<Giving>,
 ) -> Answer {
     given(&app, &person, id, giving.role).await?;
-    Ok(Json(json!({"ok": true})))
+    done()
 }
 
-async fn send_away(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Path(id): Path<UserId>,
-) -> Answer {
+async fn send_away(Somebody { app, person }: Somebody, Path(id): Path<UserId>) -> Answer {
     sent_away(&app, &person, id).await?;
-    Ok(Json(json!({"ok": true})))
+    done()
 }
 
 /// Administrators see everybody's, others their own.
-async fn sessions(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answer {
-    let rules = app.rules.clone();
-    let look = app.store.read(move |db| {
-        let all = access::may(db, &rules, &person, Right::Administer).is_ok();
+async fn sessions(somebody: Somebody) -> Answer {
+    let rules = somebody.app.rules.clone();
+    let look = move |db: &Db, person: &Person| {
+        let all = access::may(db, &rules, person, Right::Administer).is_ok();
         people::sessions(db, (!all).then_some(&person.id))
-    });
-    Ok(Json(json!({"ok": true, "sessions": look.await?})))
+    };
+    somebody.sees("sessions", look).await
 }
 
-async fn end(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Path(id): Path<String>,
-) -> Answer {
+async fn end(Somebody { app, person }: Somebody, Path(id): Path<String>) -> Answer {
     ended(&app, &person, id).await?;
-    Ok(Json(json!({"ok": true})))
+    done()
 }
 
 #[derive(Deserialize)]
@@ -186,14 +159,9 @@ struct After {
     after: u64,
 }
 
-async fn lines(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Query(after): Query<After>,
-) -> Answer {
-    let found: Vec<AuditLine> = administer(&app, &person, move |tx, _| {
-        audit::lines(tx.db(), after.after, LINES)
-    })
-    .await?;
-    Ok(Json(json!({"ok": true, "lines": found})))
+async fn lines(Somebody { app, person }: Somebody, Query(After { after }): Query<After>) -> Answer {
+    let look = administer(&app, &person, move |tx, _| {
+        audit::lines(tx.db(), after, LINES)
+    });
+    well(json!({"lines": look.await?}))
 }

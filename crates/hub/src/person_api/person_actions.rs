@@ -7,31 +7,31 @@ use std::sync::Arc;
 
 use butler_policy::is_stop;
 use butler_protocol::{
-    ActionId, ChannelId, Choice, Decision, MessageTs, PersonAct, RequestId, StampKind, ThreadId,
-    UserId, mentions,
+    ChannelId, Choice, Decision, MessageTs, PersonAct, RequestId, StampKind, ThreadId, UserId,
+    mentions,
 };
 use butler_slack::{EnvelopeKind, mrkdwn};
 use serde_json::{Map, Value, json};
-
 use words::Said;
 
 use crate::{
     budget::limits,
-    error::{Refusal, Trouble, refuse},
-    hub::app::App,
-    identity::{Person, names::BOT_USER},
+    error::{Refusal, Result, Trouble, When, refuse},
+    hub::App,
+    identity::{BOT_USER, Person},
     log::{self, Happening},
-    store::tx::Tx,
+    store::Tx,
     workspace::{
-        access, channels,
+        Author, Click, Draft, Rules, access, channels,
         decide::{
-            self, Click, Rules, Thumb,
+            self, Thumb,
             edited::{self, PlanEdit},
         },
-        files,
-        message::{self, Author, Draft},
-        pressed::fields::{self, SET_BY_HAND},
-        pressed::{self, Pressed, Target},
+        files, message,
+        pressed::{
+            self, Pressed, Target,
+            fields::{self, SET_BY_HAND},
+        },
         react::{self, Reactor},
     },
 };
@@ -54,6 +54,21 @@ pub(crate) struct MessageForm {
     pub(crate) base: String,
 }
 
+impl MessageForm {
+    /// Words in a thread, or that begin one; nothing comes along.
+    pub(crate) fn words(channel: ChannelId, thread: Option<MessageTs>, text: String) -> Self {
+        Self {
+            channel,
+            thread,
+            text,
+            uploads: Vec::new(),
+            brought: Vec::new(),
+            only_words: false,
+            base: String::new(),
+        }
+    }
+}
+
 /// A file that comes along.
 #[derive(Debug)]
 pub(crate) struct Upload {
@@ -66,7 +81,7 @@ pub(crate) async fn say(
     app: &Arc<App>,
     person: Person,
     form: MessageForm,
-) -> Result<(MessageTs, Value), Trouble> {
+) -> Result<(MessageTs, Value)> {
     only_here(app)?;
     let text = match checked(&form.text) {
         Err(Trouble::Refused(Refusal::NoText)) if !form.uploads.is_empty() => String::new(),
@@ -75,16 +90,12 @@ pub(crate) async fn say(
     let rules = app.rules.clone();
     let channel = form.channel.clone();
     let said = app
-        .store
         .write(move |tx| spoken(tx, &rules, &person, form, &text))
         .await;
     if let Err(Trouble::Refused(refusal)) = &said
         && let Some(limit) = limits::name_of(*refusal)
     {
-        let repo = app
-            .store
-            .read(move |db| channels::get(db, &channel))
-            .await?;
+        let repo = app.read(move |db| channels::get(db, &channel)).await?;
         app.watched.counters.refused(&repo.repo, limit);
     }
     said
@@ -97,12 +108,10 @@ pub(crate) fn spoken(
     person: &Person,
     form: MessageForm,
     text: &str,
-) -> Result<(MessageTs, Value), Trouble> {
+) -> Result<(MessageTs, Value)> {
     let channel = form.channel;
     let place = channels::get(tx.db(), &channel)?;
-    if place.archived {
-        return refuse(Refusal::IsArchived);
-    }
+    Refusal::IsArchived.when(place.archived)?;
     let repo = place.repo;
     // Who wants something stopped is never kept waiting.
     if !is_stop(text, Some(&UserId::new(BOT_USER))) {
@@ -159,14 +168,10 @@ pub(crate) fn spoken(
 }
 
 /// A person's text that can be said.
-pub(crate) fn checked(text: &str) -> Result<String, Trouble> {
+pub(crate) fn checked(text: &str) -> Result<String> {
     let text = text.trim_end();
-    if text.is_empty() {
-        return refuse(Refusal::NoText);
-    }
-    if text.len() > TEXT_LIMIT {
-        return refuse(Refusal::MsgTooLong);
-    }
+    Refusal::NoText.when(text.is_empty())?;
+    Refusal::MsgTooLong.when(text.len() > TEXT_LIMIT)?;
     Ok(text.to_owned())
 }
 
@@ -201,7 +206,7 @@ pub(crate) fn written(text: &str) -> String {
 
 /// The second event of a message that mentions the app, as Slack has it. Agents
 /// go by the message; this one is for other apps.
-fn mention(tx: &mut Tx<'_>, channel: &ChannelId, message: &Value) -> Result<(), Trouble> {
+fn mention(tx: &mut Tx<'_>, channel: &ChannelId, message: &Value) -> Result<()> {
     let root = message["thread_ts"].as_str().or(message["ts"].as_str());
     let Some(Ok(root)) = root.map(str::parse) else {
         return Ok(());
@@ -215,12 +220,7 @@ fn mention(tx: &mut Tx<'_>, channel: &ChannelId, message: &Value) -> Result<(), 
     Ok(())
 }
 
-fn keep(
-    tx: &Tx<'_>,
-    person: &Person,
-    channel: &ChannelId,
-    upload: &Upload,
-) -> Result<files::File, Trouble> {
+fn keep(tx: &Tx<'_>, person: &Person, channel: &ChannelId, upload: &Upload) -> Result<files::File> {
     let owner = person.id.as_str();
     let new = files::NewFile {
         owner: owner.to_owned(),
@@ -238,10 +238,8 @@ fn keep(
 pub(crate) struct Press {
     pub(crate) action_id: String,
     /// Needed only where two blocks have an element of this name.
-    #[serde(default)]
     pub(crate) block_id: Option<String>,
     /// The state of all inputs, as Slack sends it under `state.values`.
-    #[serde(default)]
     pub(crate) state: Option<Value>,
     /// The hash of the card that was seen: one of another content is not decided.
     #[serde(default)]
@@ -267,31 +265,29 @@ pub(crate) async fn press(
     channel: ChannelId,
     ts: MessageTs,
     press: Press,
-) -> Result<Option<Decision>, Trouble> {
+) -> Result<Option<Decision>> {
     only_here(app)?;
     let rules = app.rules.clone();
-    app.store
-        .write(move |tx| {
-            if press.action_id.starts_with("cb:") {
-                let Ok(action) = press.action_id.parse() else {
-                    return refuse(Refusal::UnknownAction);
-                };
-                let card = decide::on_message(tx.db(), &channel, &ts)?;
-                let shown = card.map(|card| card.asked.sha256.to_string());
-                if press.sha256.is_some() && press.sha256 != shown {
-                    return refuse(Refusal::NotTheCard);
-                }
-                let click = Click {
-                    channel,
-                    message: ts,
-                    action,
-                };
-                return decide::decide(tx, &rules, &person, &click).map(Some);
-            }
-            press_other(tx, &rules, &person, &channel, &ts, press)?;
-            Ok(None)
-        })
-        .await
+    app.write(move |tx| {
+        if press.action_id.starts_with("cb:") {
+            let action = press
+                .action_id
+                .parse()
+                .map_err(|_| Refusal::UnknownAction)?;
+            let card = decide::on_message(tx.db(), &channel, &ts)?;
+            let shown = card.map(|card| card.asked.sha256.to_string());
+            Refusal::NotTheCard.when(press.sha256.is_some() && press.sha256 != shown)?;
+            let click = Click {
+                channel,
+                message: ts,
+                action,
+            };
+            return decide::decide(tx, &rules, &person, &click).map(Some);
+        }
+        press_other(tx, &rules, &person, &channel, &ts, press)?;
+        Ok(None)
+    })
+    .await
 }
 
 /// A person approves a plan as they changed it on its card.
@@ -301,7 +297,7 @@ pub(crate) async fn approve_edited(
     (channel, ts): (ChannelId, MessageTs),
     request: RequestId,
     edit: PlanEdit,
-) -> Result<Decision, Trouble> {
+) -> Result<Decision> {
     only_here(app)?;
     let (rules, redactor) = (app.rules.clone(), app.redactor.clone());
     if let Some(model) = &edit.model
@@ -309,16 +305,8 @@ pub(crate) async fn approve_edited(
     {
         return refuse(Refusal::UnknownModel);
     }
-    let click = Click {
-        channel,
-        message: ts,
-        action: ActionId {
-            request,
-            choice: Choice::Approve,
-        },
-    };
-    app.store
-        .write(move |tx| edited::approve(tx, (&rules, &redactor), &person, &click, &edit))
+    let click = Click::new(channel, ts, request, Choice::Approve);
+    app.write(move |tx| edited::approve(tx, (&rules, &redactor), &person, &click, &edit))
         .await
 }
 
@@ -329,18 +317,14 @@ pub(crate) fn press_other(
     channel: &ChannelId,
     ts: &MessageTs,
     press: Press,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let target = Target::find(tx.db(), channel, ts, person)?;
-    if target.role.is_none() && !target.whispered {
-        return refuse(Refusal::UnknownAction);
-    }
+    Refusal::UnknownAction.when(target.role.is_none() && !target.whispered)?;
     if let Some(act) = act_of(&press.action_id) {
         access::may(tx.db(), rules, person, act.right())?;
     }
     let state = press.state.clone();
-    let Some(element) = pressed_element(&target.blocks(), press) else {
-        return refuse(Refusal::UnknownAction);
-    };
+    let element = pressed_element(&target.blocks(), press).ok_or(Refusal::UnknownAction)?;
     let (thread, to) = (target.thread.clone(), target.role);
     let pressed = Pressed {
         target,
@@ -362,7 +346,7 @@ pub(crate) fn press_other(
 pub(crate) fn pressed_element(blocks: &Value, press: Press) -> Option<Value> {
     let mut element = element_of(blocks, &press)?;
     for (field, value) in press.fields {
-        if SET_BY_HAND.contains(&field.as_str()) {
+        if SET_BY_HAND.split(' ').any(|one| one == field) {
             element[field] = value;
         }
     }
@@ -389,21 +373,20 @@ pub(crate) async fn react(
     ts: MessageTs,
     name: String,
     add: bool,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     only_here(app)?;
     react::check_name(&name)?;
     let rules = app.rules.clone();
-    app.store
-        .write(move |tx| {
-            let what = Reacted {
-                channel,
-                ts,
-                name,
-                add,
-            };
-            reacted(tx, &rules, &person, what)
-        })
-        .await
+    app.write(move |tx| {
+        let what = Reacted {
+            channel,
+            ts,
+            name,
+            add,
+        };
+        reacted(tx, &rules, &person, what)
+    })
+    .await
 }
 
 /// A reaction of a person.
@@ -421,7 +404,7 @@ pub(crate) fn reacted(
     rules: &Rules,
     person: &Person,
     what: Reacted,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let Reacted {
         channel,
         ts,
@@ -440,20 +423,14 @@ pub(crate) fn reacted(
     let Some(choice) = thumb.choice(kind) else {
         return Ok(());
     };
-    let click = Click {
-        channel,
-        message: ts,
-        action: ActionId { request, choice },
-    };
+    let click = Click::new(channel, ts, request, choice);
     words::decided(tx, rules, person, &click).map(drop)
 }
 
 /// With real Slack behind us people act there: somebody on the page is nobody
 /// that Slack knows.
-pub(crate) fn only_here(app: &App) -> Result<(), Trouble> {
-    if app.relay.is_some() {
-        return refuse(Refusal::UseSlack);
-    }
+pub(crate) fn only_here(app: &App) -> Result<()> {
+    Refusal::UseSlack.when(app.relay.is_some())?;
     Ok(())
 }
 

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
-    extract::State,
     routing::{get, post},
 };
 use butler_protocol::{ChannelId, MessageTs};
@@ -14,20 +13,17 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::{
-    error::{Refusal, Refused},
-    hub::app::App,
-    person_api::{
-        guard::Somebody,
-        person_actions::{self, Press},
-    },
+    error::{Answer, Refusal, Refused, well},
+    hub::App,
+    identity::Person,
+    person_api::{Press, Somebody, person_actions},
+    store::Tx,
     workspace::{
         gate,
         modals::{self, interactions},
         pressed,
     },
 };
-
-type Answer = Result<Json<Value>, Refused>;
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
@@ -40,30 +36,24 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/v1/home", post(home))
 }
 
-async fn list(State(app): State<Arc<App>>, Somebody(person): Somebody) -> Answer {
-    let look = app.store.read(move |db| modals::of(db, &person.id));
+async fn list(Somebody { app, person }: Somebody) -> Answer {
+    let look = app.read(move |db| modals::of(db, &person.id));
     let (modals, home) = look.await?;
-    Ok(Json(json!({"ok": true, "views": modals, "home": home})))
+    well(json!({"views": modals, "home": home}))
 }
 
 #[derive(Deserialize)]
 struct Sending {
     view_id: String,
     /// In the shape of Slack's `state.values`.
-    #[serde(default)]
     state: Option<Value>,
 }
 
-async fn submit(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(sent): Json<Sending>,
-) -> Answer {
-    person_actions::only_here(&app)?;
-    app.store
-        .write(move |tx| interactions::submit(tx, &person, &sent.view_id, sent.state.as_ref()))
-        .await?;
-    Ok(Json(json!({"ok": true})))
+async fn submit(somebody: Somebody, Json(sent): Json<Sending>) -> Answer {
+    let work = move |tx: &mut Tx<'_>, person: &Person| {
+        interactions::submit(tx, person, &sent.view_id, sent.state.as_ref())
+    };
+    somebody.does_here(work).await
 }
 
 #[derive(Deserialize)]
@@ -73,17 +63,11 @@ struct Pressing {
     press: Press,
 }
 
-async fn press(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(pressing): Json<Pressing>,
-) -> Answer {
-    person_actions::only_here(&app)?;
-    let Pressing { view_id, press } = pressing;
-    app.store
-        .write(move |tx| interactions::press(tx, &person, &view_id, press))
-        .await?;
-    Ok(Json(json!({"ok": true})))
+async fn press(somebody: Somebody, Json(pressing): Json<Pressing>) -> Answer {
+    let work = move |tx: &mut Tx<'_>, person: &Person| {
+        interactions::press(tx, person, &pressing.view_id, pressing.press)
+    };
+    somebody.does_here(work).await
 }
 
 #[derive(Deserialize)]
@@ -91,16 +75,11 @@ struct Closing {
     view_id: String,
 }
 
-async fn close(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(closing): Json<Closing>,
-) -> Answer {
-    person_actions::only_here(&app)?;
-    app.store
-        .write(move |tx| interactions::put_away(tx, &person, &closing.view_id))
-        .await?;
-    Ok(Json(json!({"ok": true})))
+async fn close(somebody: Somebody, Json(closing): Json<Closing>) -> Answer {
+    let work = move |tx: &mut Tx<'_>, person: &Person| {
+        interactions::put_away(tx, person, &closing.view_id)
+    };
+    somebody.does_here(work).await
 }
 
 #[derive(Deserialize)]
@@ -108,24 +87,16 @@ struct Shortcut {
     callback_id: String,
     channel: ChannelId,
     /// The message, for a shortcut on one.
-    #[serde(default)]
     ts: Option<MessageTs>,
 }
 
-async fn shortcut(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(used): Json<Shortcut>,
-) -> Answer {
-    person_actions::only_here(&app)?;
-    let rules = app.rules.clone();
-    app.store
-        .write(move |tx| {
-            let (name, ts) = (&used.callback_id, used.ts.as_ref());
-            interactions::shortcut(tx, &rules, &person, name, &used.channel, ts)
-        })
-        .await?;
-    Ok(Json(json!({"ok": true})))
+async fn shortcut(somebody: Somebody, Json(used): Json<Shortcut>) -> Answer {
+    let rules = somebody.app.rules.clone();
+    let work = move |tx: &mut Tx<'_>, person: &Person| {
+        let (name, ts) = (&used.callback_id, used.ts.as_ref());
+        interactions::shortcut(tx, &rules, person, name, &used.channel, ts)
+    };
+    somebody.does_here(work).await
 }
 
 #[derive(Deserialize)]
@@ -134,16 +105,10 @@ struct Home {
     channel: ChannelId,
 }
 
-async fn home(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(home): Json<Home>,
-) -> Answer {
-    person_actions::only_here(&app)?;
-    app.store
-        .write(move |tx| interactions::open_home(tx, &person, &home.channel))
-        .await?;
-    Ok(Json(json!({"ok": true})))
+async fn home(somebody: Somebody, Json(home): Json<Home>) -> Answer {
+    let work =
+        move |tx: &mut Tx<'_>, person: &Person| interactions::open_home(tx, person, &home.channel);
+    somebody.does_here(work).await
 }
 
 /// How long an app may take to name options.
@@ -152,7 +117,6 @@ const OPTIONS_WITHIN: Duration = Duration::from_secs(3);
 #[derive(Deserialize)]
 struct Asking {
     action_id: String,
-    #[serde(default)]
     block_id: Option<String>,
     /// What was typed so far.
     #[serde(default)]
@@ -170,14 +134,10 @@ enum Place {
 }
 
 /// A person types into a field whose options an app knows.
-async fn options(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(asking): Json<Asking>,
-) -> Answer {
+async fn options(Somebody { app, person }: Somebody, Json(asking): Json<Asking>) -> Answer {
     person_actions::only_here(&app)?;
     let waiting = Arc::clone(&app);
-    let write = app.store.write(move |tx| {
+    let write = app.write(move |tx| {
         let element = (asking.block_id.as_deref(), asking.action_id.as_str());
         let typed = asking.value.as_str();
         let seq = match &asking.place {
@@ -196,7 +156,5 @@ async fn options(
     };
     gate::clean_value(&app.redactor, &mut answer);
     let (options, groups) = (&answer["options"], &answer["option_groups"]);
-    Ok(Json(
-        json!({"ok": true, "options": options, "option_groups": groups}),
-    ))
+    well(json!({"options": options, "option_groups": groups}))
 }

@@ -4,7 +4,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use axum::{Json, Router, extract::State, routing::post};
+use axum::{Json, Router, routing::post};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::{
@@ -12,16 +12,12 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::Answer;
 use crate::{
-    error::Trouble,
-    hub::app::App,
-    log::notice::{AgentKey, Notice},
-    person_api::guard::Somebody,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    error::{Answer, Result, well},
+    hub::App,
+    log::{AgentKey, Notice},
+    person_api::Somebody,
+    store::{Db, params},
 };
 
 /// How long an answer waits for something to happen.
@@ -42,7 +38,6 @@ struct Teams {
     #[serde(default)]
     awake: HashSet<String>,
     /// How long to wait at most, in milliseconds.
-    #[serde(default)]
     wait_ms: Option<u64>,
 }
 
@@ -53,11 +48,7 @@ struct Quiet {
     since_ms: i64,
 }
 
-async fn waking(
-    State(app): State<Arc<App>>,
-    _somebody: Somebody,
-    Json(teams): Json<Teams>,
-) -> Answer {
+async fn waking(Somebody { app, .. }: Somebody, Json(teams): Json<Teams>) -> Answer {
     // Heard before read: what comes between the two is found twice, not never.
     let mut news = app.notices.subscribe();
     let wait = teams.wait_ms.map_or(LONGEST, Duration::from_millis);
@@ -66,15 +57,13 @@ async fn waking(
     loop {
         let (online, asked) = (app.presence.online(), Arc::clone(&teams));
         let wake = app
-            .store
             .read(move |db| waiting(db, &asked.asleep, &online))
             .await?;
         if !wake.is_empty() || !something_happens(&app, &mut news, until).await {
             let asked = Arc::clone(&teams);
-            let quiet = app.store.read(move |db| quiet(db, &asked.awake)).await?;
-            return Ok(Json(
-                json!({"ok": true, "wake": wake, "quiet": quiet, "now_ms": app.store.now_ms()}),
-            ));
+            let quiet = app.read(move |db| quiet(db, &asked.awake)).await?;
+            let now_ms = app.store.now_ms();
+            return well(json!({"wake": wake, "quiet": quiet, "now_ms": now_ms}));
         }
     }
 }
@@ -103,19 +92,13 @@ async fn something_happens(
 }
 
 /// The sleeping teams for whom something waits.
-fn waiting(
-    db: &Db,
-    asleep: &HashSet<String>,
-    online: &HashSet<AgentKey>,
-) -> Result<Vec<String>, Trouble> {
-    let mut statement = db.prepare_cached(
+fn waiting(db: &Db, asleep: &HashSet<String>, online: &HashSet<AgentKey>) -> Result<Vec<String>> {
+    let mut found: Vec<String> = Vec::new();
+    for (agent, repo) in db.rows::<(_, String)>(
         "SELECT id, repo FROM agents WHERE EXISTS
            (SELECT 1 FROM deliveries WHERE agent = agents.id) ORDER BY repo",
-    )?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
-    let mut found: Vec<String> = Vec::new();
-    for row in rows {
-        let (agent, repo) = row?;
+        [],
+    )? {
         if asleep.contains(&repo) && !online.contains(&agent) && found.last() != Some(&repo) {
             found.push(repo);
         }
@@ -125,35 +108,31 @@ fn waiting(
 
 /// Those that have nothing to do: nothing waits, nobody works or must be there soon, and
 /// no run over the roadmap goes on.
-fn quiet(db: &Db, awake: &HashSet<String>) -> Result<Vec<Quiet>, Trouble> {
+fn quiet(db: &Db, awake: &HashSet<String>) -> Result<Vec<Quiet>> {
     let mut quiet = Vec::new();
     for repo in awake {
-        let busy: bool = db
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM deliveries JOIN agents ON agents.id = deliveries.agent
+        let busy: bool = db.one(
+            "SELECT EXISTS (SELECT 1 FROM deliveries JOIN agents ON agents.id = deliveries.agent
                    WHERE agents.repo = ?1)
                  OR EXISTS (SELECT 1 FROM runs WHERE repo = ?1 AND state = 'running')
                  OR EXISTS (SELECT 1 FROM activity JOIN channels ON channels.id = activity.channel
                    WHERE channels.repo = ?1 AND (
                      (state = 'working' AND ?2 - heard_ms <= lease_ms)
                      OR (state = 'parked' AND ?2 - since_ms < ?3)))",
-            )?
-            .query_row(params![repo, db.now_ms(), ANSWERS_MS], |row| row.get(0))?;
+            params![repo, db.now_ms(), ANSWERS_MS],
+        )?;
         if busy {
             continue;
         }
-        let call: Option<i64> = db
-            .prepare_cached(
-                "SELECT at_ms FROM reservations WHERE repo = ?1 ORDER BY at_ms DESC LIMIT 1",
-            )?
-            .query_row([repo], |row| row.get(0))
-            .optional()?;
-        let heard: Option<i64> = db
-            .prepare_cached(
-                "SELECT max(heard_ms) FROM activity JOIN channels ON channels.id = activity.channel
+        let call: Option<i64> = db.first(
+            "SELECT at_ms FROM reservations WHERE repo = ?1 ORDER BY at_ms DESC LIMIT 1",
+            [repo],
+        )?;
+        let heard: Option<i64> = db.one(
+            "SELECT max(heard_ms) FROM activity JOIN channels ON channels.id = activity.channel
                  WHERE channels.repo = ?1",
-            )?
-            .query_row([repo], |row| row.get(0))?;
+            [repo],
+        )?;
         quiet.push(Quiet {
             repo: repo.clone(),
             since_ms: call.max(heard).unwrap_or(0),

@@ -10,11 +10,11 @@ use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, warn};
 
 use crate::{
-    error::Trouble,
-    hub::app::App,
+    error::Result,
+    hub::App,
     identity::{Agent, agent_by_key},
-    log::notice::AgentKey,
-    store::{db::Db, sql::params},
+    log::AgentKey,
+    store::{Db, params},
     web_api::{Call, args::Args, by_method},
 };
 
@@ -43,7 +43,7 @@ pub(crate) async fn keep_telling(app: Arc<App>, after: Duration) {
         let online = app.presence.online();
         let after_ms = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);
         let look = move |db: &Db| waiting(db, &online, seen, db.now_ms() - after_ms);
-        match app.store.read(look).await {
+        match app.read(look).await {
             Ok((found, newest)) => {
                 seen = newest;
                 for one in found {
@@ -61,11 +61,12 @@ fn waiting(
     online: &HashSet<AgentKey>,
     seen: i64,
     until_ms: i64,
-) -> Result<(Vec<Waiting>, i64), Trouble> {
-    let newest: i64 = db
-        .prepare_cached("SELECT coalesce(max(seq), ?1) FROM events WHERE seq > ?1 AND at_ms <= ?2")?
-        .query_row(params![seen, until_ms], |row| row.get(0))?;
-    let mut statement = db.prepare_cached(
+) -> Result<(Vec<Waiting>, i64)> {
+    let newest: i64 = db.one(
+        "SELECT coalesce(max(seq), ?1) FROM events WHERE seq > ?1 AND at_ms <= ?2",
+        params![seen, until_ms],
+    )?;
+    let rows = db.rows::<(AgentKey, i64, ChannelId, String)>(
         "SELECT agents.id, agents.epoch, events.channel, events.root
          FROM events JOIN deliveries ON deliveries.seq = events.seq
          JOIN agents ON agents.id = deliveries.agent
@@ -74,24 +75,15 @@ fn waiting(
            AND EXISTS (SELECT 1 FROM json_each(events.frame, '$.codebutler.to')
              WHERE value = agents.role)
          GROUP BY agents.id, agents.epoch, events.channel, events.root ORDER BY min(events.seq)",
+        params![seen, newest],
     )?;
-    let rows = statement.query_map(params![seen, newest], |row| {
-        let (key, epoch): (AgentKey, i64) = (row.get(0)?, row.get(1)?);
-        Ok((
-            key,
-            epoch,
-            row.get::<_, String>(2)?,
-            row.get::<_, String>(3)?,
-        ))
-    })?;
     let mut found = Vec::new();
-    for row in rows {
-        let (key, epoch, channel, root) = row?;
+    for (key, epoch, channel, root) in rows {
         if !online.contains(&key) {
             found.push(Waiting {
                 agent: agent_by_key(db, key)?,
                 epoch,
-                channel: ChannelId::new(channel),
+                channel,
                 root,
             });
         }

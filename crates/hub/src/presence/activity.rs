@@ -4,10 +4,9 @@
 use butler_protocol::{Activity, ActivityState, Role, ThreadId};
 use serde::Serialize;
 
-use crate::store::db::Db;
 use crate::{
-    error::Trouble,
-    store::sql::{OptionalExtension, params},
+    error::Result,
+    store::{Db, Known, params},
     workspace::stops,
 };
 
@@ -50,7 +49,7 @@ pub(crate) fn active_of(states: &[Status], now_ms: i64) -> Option<Role> {
 
 /// The role that a person stopped in a thread, until somebody has gone on there;
 /// else [`active_of`]. What was begun before a stop may still report its work.
-pub(crate) fn active(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Option<Role>, Trouble> {
+pub(crate) fn active(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Option<Role>> {
     match stops::stopped(db, thread)? {
         None => Ok(active_of(&states(db, thread)?, now_ms)),
         stopped => Ok(stopped),
@@ -58,7 +57,7 @@ pub(crate) fn active(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Option<R
 }
 
 /// The roles that work or sleep in a thread, the last that took it up first.
-pub(crate) fn busy(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Vec<Role>, Trouble> {
+pub(crate) fn busy(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Vec<Role>> {
     let mut busy = states(db, thread)?;
     busy.retain(|status| status.works(now_ms) || status.state == ActivityState::Parked);
     busy.sort_by_key(|status| std::cmp::Reverse(status.since_ms));
@@ -66,81 +65,48 @@ pub(crate) fn busy(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Vec<Role>,
 }
 
 /// Nobody is at work in the thread any more.
-pub(crate) fn rest(db: &Db, thread: &ThreadId) -> Result<(), Trouble> {
-    db.prepare_cached(
+pub(crate) fn rest(db: &Db, thread: &ThreadId) -> Result<()> {
+    db.run(
         "UPDATE activity SET state = 'idle', step = NULL WHERE channel = ?1 AND root = ?2",
-    )?
-    .execute(params![thread.channel.as_str(), thread.root.as_str()])?;
-    Ok(())
+        [thread],
+    )
 }
 
 /// What every role last said about a thread.
-pub(crate) fn states(db: &Db, thread: &ThreadId) -> Result<Vec<Status>, Trouble> {
-    let mut statement = db.prepare_cached(
+pub(crate) fn states(db: &Db, thread: &ThreadId) -> Result<Vec<Status>> {
+    type Row = (Known<Role>, String, Option<String>, i64, i64, i64);
+    let rows = db.rows::<Row>(
         "SELECT role, state, step, since_ms, heard_ms, lease_ms FROM activity
          WHERE channel = ?1 AND root = ?2",
+        [thread],
     )?;
-    let rows = statement.query_map(
-        params![thread.channel.as_str(), thread.root.as_str()],
-        |row| {
-            Ok((
-                row.get::<_, String>(0)?,
-                row.get::<_, String>(1)?,
-                Status {
-                    role: Role::Pm,
-                    state: ActivityState::Idle,
-                    step: row.get(2)?,
-                    since_ms: row.get(3)?,
-                    heard_ms: row.get(4)?,
-                    lease_ms: row.get(5)?,
-                },
-            ))
-        },
-    )?;
-    let mut found = Vec::new();
-    for row in rows {
-        let (role, state, status) = row?;
-        if let (Ok(role), Some(state)) = (role.parse(), read_state(&state)) {
-            found.push(Status {
-                role,
-                state,
-                ..status
-            });
-        }
-    }
-    Ok(found)
+    let status = |(Known(role), state, step, since_ms, heard_ms, lease_ms): Row| {
+        Some(Status {
+            role: role?,
+            state: read_state(&state)?,
+            step,
+            since_ms,
+            heard_ms,
+            lease_ms,
+        })
+    };
+    Ok(rows.into_iter().filter_map(status).collect())
 }
 
 /// Writes a role's word down; true when its state is a new one.
-pub(crate) fn note(db: &Db, role: Role, activity: &Activity, now_ms: i64) -> Result<bool, Trouble> {
+pub(crate) fn note(db: &Db, role: Role, activity: &Activity, now_ms: i64) -> Result<bool> {
     let thread = &activity.thread;
     let state = state_word(activity.state);
-    let before: Option<String> = db
-        .prepare_cached(
-            "SELECT state FROM activity WHERE channel = ?1 AND root = ?2 AND role = ?3",
-        )?
-        .query_row(
-            params![thread.channel.as_str(), thread.root.as_str(), role.as_str()],
-            |row| row.get(0),
-        )
-        .optional()?;
-    db.prepare_cached(
-        "INSERT INTO activity (channel, root, role, state, step, since_ms, heard_ms, lease_ms)
+    let before: Option<String> = db.first(
+        "SELECT state FROM activity WHERE channel = ?1 AND root = ?2 AND role = ?3",
+        params![thread, role],
+    )?;
+    db.execute("INSERT INTO activity (channel, root, role, state, step, since_ms, heard_ms, lease_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)
          ON CONFLICT (channel, root, role) DO UPDATE SET
            since_ms = CASE WHEN activity.state = excluded.state THEN activity.since_ms ELSE excluded.since_ms END,
            state = excluded.state, step = excluded.step,
-           heard_ms = excluded.heard_ms, lease_ms = excluded.lease_ms",
-    )?
-    .execute(params![
-        thread.channel.as_str(),
-        thread.root.as_str(),
-        role.as_str(),
-        state,
-        activity.step,
-        now_ms,
-        i64::from(activity.lease_seconds).saturating_mul(1000),
-    ])?;
+           heard_ms = excluded.heard_ms, lease_ms = excluded.lease_ms", params![thread, role, state, activity.step, now_ms, i64::from(activity.lease_seconds).saturating_mul(1000)])?;
     if activity.state == ActivityState::Working {
         stops::gone_on(db, thread)?;
     }

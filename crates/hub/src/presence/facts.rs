@@ -6,19 +6,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use axum::{
-    Json, Router,
-    extract::{DefaultBodyLimit, State},
-    routing::post,
-};
+use axum::{Json, Router, extract::DefaultBodyLimit, routing::post};
 use butler_protocol::{AgentFacts, LogLevel, LogLine, visible_line};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     agent_api::Caller,
-    hub::app::App,
-    log::notice::{AgentKey, Notice},
+    error::{Answer, done},
+    hub::App,
+    log::{AgentKey, Notice},
 };
 
 /// Models of one agent, and characters of a name or an error.
@@ -110,11 +107,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
-async fn note(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Json(facts): Json<AgentFacts>,
-) -> Json<Value> {
+async fn note(Caller { app, agent, .. }: Caller, Json(facts): Json<AgentFacts>) -> Answer {
     let short = |text: &String| visible_line(text).chars().take(WORDS).collect::<String>();
     let facts = AgentFacts {
         version: short(&facts.version),
@@ -126,12 +119,12 @@ async fn note(
     };
     let news = {
         let mut all = app.presence.facts.all();
-        let known = all.entry(caller.agent().key).or_default();
+        let known = all.entry(agent.key).or_default();
         std::mem::replace(&mut known.facts, facts.clone()) != facts
     };
     if news {
         // Nobody listening is fine: notices are only wake-ups.
         let _ = app.notices.send(Arc::new(Notice::Presence));
     }
-    Json(json!({"ok": true}))
+    done()
 }

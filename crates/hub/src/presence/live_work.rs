@@ -11,7 +11,7 @@ use std::{
 
 use axum::{
     Json, Router,
-    extract::{DefaultBodyLimit, Path, State},
+    extract::{DefaultBodyLimit, Path},
     http::HeaderMap,
     response::{
         IntoResponse, Response,
@@ -26,11 +26,11 @@ use tokio::sync::watch;
 
 use crate::{
     agent_api::Caller,
-    error::{Refused, Trouble},
-    hub::app::App,
+    error::{Refused, Result},
+    hub::App,
     identity::Person,
-    person_api::{guard::Somebody, live::session_ended},
-    store::db::Db,
+    person_api::{Somebody, live::session_ended},
+    store::Db,
     workspace::{channels, gate, message},
 };
 
@@ -116,19 +116,20 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
-async fn allowed(app: &App, caller: Caller, thread: ThreadId) -> Result<(), Trouble> {
-    let look = move |db: &Db| caller.agent().may_use(db, &thread.channel);
-    app.store.read(look).await
+async fn allowed(caller: &Caller, thread: &ThreadId) -> Result<()> {
+    let (agent, channel) = (caller.agent.clone(), thread.channel.clone());
+    let look = move |db: &Db| agent.may_use(db, &channel);
+    caller.app.read(look).await
 }
 
 /// Answers when somebody looks, or after a while.
 async fn wait(
-    State(app): State<Arc<App>>,
     caller: Caller,
     Path((channel, root)): Path<(ChannelId, MessageTs)>,
 ) -> Result<Json<Watched>, Refused> {
     let thread = ThreadId::new(channel, root);
-    allowed(&app, caller, thread.clone()).await?;
+    allowed(&caller, &thread).await?;
+    let app = caller.app;
     let works = &app.presence.live;
     let mut began = works.began.subscribe();
     let looking = async {
@@ -147,14 +148,10 @@ async fn wait(
     Ok(Json(Watched { watched }))
 }
 
-async fn show(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Json(mut work): Json<LiveWork>,
-) -> Result<Json<Watched>, Refused> {
-    let role = caller.role();
+async fn show(caller: Caller, Json(mut work): Json<LiveWork>) -> Result<Json<Watched>, Refused> {
+    let app = &caller.app;
     if app.presence.live.watched(&work.thread) {
-        allowed(&app, caller, work.thread.clone()).await?;
+        allowed(&caller, &work.thread).await?;
         bound(&mut work);
         let steps = work.steps.iter_mut().map(|step| &mut step.text);
         let texts = [&mut work.saying, &mut work.output, &mut work.diff];
@@ -162,7 +159,7 @@ async fn show(
             gate::clean_text(&app.redactor, text);
         }
     }
-    let watched = app.presence.live.show(role, work);
+    let watched = app.presence.live.show(caller.agent.role, work);
     Ok(Json(Watched { watched }))
 }
 
@@ -186,8 +183,7 @@ fn bound(work: &mut LiveWork) {
 }
 
 async fn look(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
+    Somebody { app, person }: Somebody,
     Path((channel, ts)): Path<(ChannelId, MessageTs)>,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
@@ -208,13 +204,13 @@ pub(crate) async fn stream(
     (channel, ts): (ChannelId, MessageTs),
     headers: HeaderMap,
     drawn: impl Fn(&Picture) -> String + Send + 'static,
-) -> Result<Response, Trouble> {
+) -> Result<Response> {
     let place = channel.clone();
     let look = move |db: &Db| {
         channels::get(db, &place)?;
         message::root_of(db, &place, &ts)
     };
-    let root = app.store.read(look).await?;
+    let root = app.read(look).await?;
     let looks = app.presence.live.look(&ThreadId::new(channel, root));
     let ended = session_ended(Arc::clone(app), headers, person.id);
     let cancel = app.cancel.clone();

@@ -11,14 +11,11 @@ use tracing::{info, warn};
 use url::Url;
 
 use crate::{
-    error::Trouble,
-    hub::app::App,
-    log::notice::Notice,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
-    views::needs::{self, Need},
+    error::Result,
+    hub::App,
+    log::Notice,
+    store::Db,
+    views::{Need, needs},
     workspace::gate,
 };
 
@@ -48,7 +45,7 @@ pub(crate) async fn keep_telling(app: Arc<App>, webhook: Webhook) {
                 one = news.recv() => one,
             };
             match one.as_deref() {
-                Ok(Notice::Event(_) | Notice::Page { .. } | Notice::Missed)
+                Ok(Notice::Event(_) | Notice::Page(_) | Notice::Missed)
                 | Err(RecvError::Lagged(_)) => break,
                 Err(RecvError::Closed) => return,
                 Ok(_) => {}
@@ -63,9 +60,9 @@ pub(crate) async fn keep_telling(app: Arc<App>, webhook: Webhook) {
 }
 
 /// One look, and a call when something is new. It is known once it was taken or given up.
-async fn tell(app: &Arc<App>, webhook: &Webhook) -> Result<(), Trouble> {
+async fn tell(app: &Arc<App>, webhook: &Webhook) -> Result<()> {
     let look = |db: &Db| Ok((needs::of_all(db)?, known(db)?));
-    let (all, known) = app.store.read(look).await?;
+    let (all, known) = app.read(look).await?;
     let keys: Vec<String> = all.iter().map(Need::key).collect();
     if known.as_ref() == Some(&keys) {
         return Ok(());
@@ -84,9 +81,7 @@ async fn tell(app: &Arc<App>, webhook: &Webhook) -> Result<(), Trouble> {
             return Ok(());
         }
     }
-    app.as_owner()
-        .write(move |tx| remember(tx.db(), &keys))
-        .await
+    app.write_as_owner(move |tx| remember(tx.db(), &keys)).await
 }
 
 /// Whether it is settled; not when the hub stopped meanwhile.
@@ -157,20 +152,11 @@ fn address(public: &Url, need: &Need) -> Option<String> {
     Some(public.join(&path).ok()?.to_string())
 }
 
-fn known(db: &Db) -> Result<Option<Vec<String>>, Trouble> {
-    let sql = "SELECT value FROM own_values WHERE name = ?1";
-    let value = db
-        .prepare_cached(sql)?
-        .query_row([KNOWN], |row| row.get::<_, String>(0));
-    Ok(value
-        .optional()?
-        .and_then(|text| serde_json::from_str(&text).ok()))
+fn known(db: &Db) -> Result<Option<Vec<String>>> {
+    let text = db.own_value(KNOWN)?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-fn remember(db: &Db, keys: &[String]) -> Result<(), Trouble> {
-    let sql = "INSERT INTO own_values (name, value) VALUES (?1, ?2)
-        ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-    let keys = serde_json::to_string(keys)?;
-    db.prepare_cached(sql)?.execute(params![KNOWN, keys])?;
-    Ok(())
+fn remember(db: &Db, keys: &[String]) -> Result<()> {
+    Ok(db.set_own_value(KNOWN, &serde_json::to_string(keys)?)?)
 }

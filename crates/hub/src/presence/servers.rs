@@ -9,20 +9,20 @@ use std::{
 
 use axum::{
     Json, Router,
-    extract::{DefaultBodyLimit, State},
+    extract::DefaultBodyLimit,
     routing::{get, post},
 };
 use butler_protocol::{Role, ServerStatus, visible};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     agent_api::Caller,
-    error::Refused,
-    hub::app::App,
+    error::{Answer, done, well},
+    hub::App,
     identity::Agent,
-    log::notice::{AgentKey, Notice},
-    person_api::guard::Somebody,
+    log::{AgentKey, Notice},
+    person_api::Somebody,
     workspace::gate,
 };
 
@@ -78,11 +78,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
-async fn note(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Json(mut statuses): Json<Vec<ServerStatus>>,
-) -> Result<Json<Value>, Refused> {
+async fn note(caller: Caller, Json(mut statuses): Json<Vec<ServerStatus>>) -> Answer {
+    let app = &caller.app;
     statuses.truncate(MOST);
     for status in &mut statuses {
         // Servers choose these words.
@@ -91,13 +88,12 @@ async fn note(
             gate::clean_text(&app.redactor, error);
         }
     }
-    if app.presence.servers.set(caller.agent(), statuses) {
+    if app.presence.servers.set(&caller.agent, statuses) {
         let _ = app.notices.send(Arc::new(Notice::Presence));
     }
-    Ok(Json(json!({"ok": true})))
+    done()
 }
 
-async fn shown(State(app): State<Arc<App>>, _somebody: Somebody) -> Json<Value> {
-    let servers = app.presence.servers.of(&app.presence.online());
-    Json(json!({"ok": true, "servers": servers}))
+async fn shown(Somebody { app, .. }: Somebody) -> Answer {
+    well(json!({"servers": app.presence.servers.of(&app.presence.online())}))
 }

@@ -6,17 +6,13 @@ use std::sync::Arc;
 use butler_protocol::UserId;
 use serde_json::{Value, json};
 
-use super::Relay;
-use crate::relay::send::{
-    fallback,
-    post::{self, Order},
-};
+use super::{Relay, add};
 use crate::{
-    error::{Refusal, Trouble, refuse},
+    error::{Refusal, Result, refuse},
+    relay::send::{Order, fallback, post},
     web_api::{Call, chat, files as uploads},
     workspace::{
-        channels, files, gate, message,
-        outbox::AgentPost,
+        AgentPost, channels, files, gate, message,
         react::{self, Reactor},
     },
 };
@@ -50,7 +46,7 @@ pub(super) fn asks_slack(method: &str) -> bool {
 }
 
 /// Answers it.
-pub(crate) async fn call(relay: Arc<Relay>, method: &str, call: Call) -> Result<Value, Trouble> {
+pub(crate) async fn call(relay: Arc<Relay>, method: &str, call: Call) -> Result<Value> {
     match method {
         "auth.test" => Ok(auth_test(&relay, &call)),
         "team.info" => Ok(json!({"team": {"id": relay.us.team, "name": "Slack"}})),
@@ -81,21 +77,17 @@ fn auth_test(relay: &Relay, call: &Call) -> Value {
     })
 }
 
-async fn users_info(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
+async fn users_info(relay: &Relay, call: &Call) -> Result<Value> {
     let user = UserId::new(call.args.need("user", Refusal::UserNotFound)?);
     let person = relay.person(&call.app.as_owner(), &user).await?;
-    let found = call
-        .app
-        .store
-        .read(move |db| channels::user(db, &user))
-        .await;
+    let found = call.app.read(move |db| channels::user(db, &user)).await;
     Ok(
         json!({"user": found.unwrap_or_else(|_| json!({"id": person.id, "name": person.name,
         "real_name": person.name, "profile": {"display_name": person.name}}))}),
     )
 }
 
-async fn post_message(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble> {
+async fn post_message(relay: Arc<Relay>, call: Call) -> Result<Value> {
     let order = Order {
         post: chat::post_or_card_of(&call).await?,
         agent: call.agent.clone(),
@@ -105,80 +97,49 @@ async fn post_message(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble> {
     post::post(relay, Arc::clone(&call.app), order).await
 }
 
-async fn post_ephemeral(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
+async fn post_ephemeral(relay: &Relay, call: &Call) -> Result<Value> {
     let user = call.args.need("user", Refusal::UserNotInChannel)?;
     let post = chat::post_of(call)?;
-    let (agent, fence, channel) = (call.agent.clone(), call.fence.clone(), post.channel.clone());
-    call.app
-        .store
-        .read(move |db| {
-            agent.check_fence(db, fence.as_ref())?;
-            agent.may_use(db, &channel)
-        })
+    let channel = post.channel.clone();
+    call.read(move |db, agent| agent.may_use(db, &channel))
         .await?;
     let mut args = json!({"channel": post.channel, "user": user, "text": post.text});
-    let optional = [
-        ("thread_ts", post.thread_ts.as_ref().map(|ts| json!(ts))),
-        ("blocks", post.blocks),
-        ("attachments", post.attachments),
-        ("username", post.username.map(Value::String)),
-        ("icon_emoji", post.icon_emoji.map(Value::String)),
-    ];
-    for (name, value) in optional {
-        if let Some(value) = value {
-            args[name] = value;
-        }
-    }
+    add(&mut args, "thread_ts", &post.thread_ts);
+    add(&mut args, "blocks", &post.blocks);
+    add(&mut args, "attachments", &post.attachments);
+    add(&mut args, "username", &post.username);
+    add(&mut args, "icon_emoji", &post.icon_emoji);
     let answered = fallback::call(relay, "chat.postEphemeral", args).await?;
     Ok(json!({"message_ts": answered["message_ts"]}))
 }
 
 /// Slack first: what stands there is the truth. A change that was carried out
 /// twice is the same change.
-async fn update(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
+async fn update(relay: &Relay, call: &Call) -> Result<Value> {
     let change = chat::change_of(call)?;
-    let (agent, fence) = (call.agent.clone(), call.fence.clone());
+    let agent = call.agent.clone();
     let (channel, ts) = (change.channel.clone(), change.ts.clone());
-    let checked = agent.clone();
-    call.app
-        .store
-        .read(move |db| {
-            checked.check_fence(db, fence.as_ref())?;
-            chat::own_message(db, &checked, &channel, &ts, Refusal::CantUpdateMessage).map(drop)
-        })
-        .await?;
+    call.read(move |db, agent| {
+        chat::own_message(db, agent, &channel, &ts, Refusal::CantUpdateMessage).map(drop)
+    })
+    .await?;
     let mut args = json!({"channel": change.channel, "ts": change.ts, "text": change.text});
-    if let Some(blocks) = &change.blocks {
-        args["blocks"] = blocks.clone();
-    }
-    if let Some(attachments) = &change.attachments {
-        args["attachments"] = attachments.clone();
-    }
-    if let Some(metadata) = &change.metadata {
-        args["metadata"] = metadata.clone();
-    }
+    add(&mut args, "blocks", &change.blocks);
+    add(&mut args, "attachments", &change.attachments);
+    add(&mut args, "metadata", &change.metadata);
     fallback::call(relay, "chat.update", args).await?;
     call.app
-        .as_owner()
-        .write(move |tx| chat::apply(tx, &agent, change))
+        .write_as_owner(move |tx| chat::apply(tx, &agent, change))
         .await
 }
 
-async fn delete(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
-    let channel = call.args.channel()?;
-    let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
-        return refuse(Refusal::MessageNotFound);
-    };
-    let (agent, fence) = (call.agent.clone(), call.fence.clone());
+async fn delete(relay: &Relay, call: &Call) -> Result<Value> {
+    let (channel, ts) = (call.args.channel()?, call.args.message()?);
     let place = (channel.clone(), ts.clone());
-    let old = call
-        .app
-        .store
-        .read(move |db| {
-            agent.check_fence(db, fence.as_ref())?;
-            chat::own_message(db, &agent, &place.0, &place.1, Refusal::CantDeleteMessage)
-        })
-        .await?;
+    let look = call.read(move |db, agent| {
+        chat::own_message(db, agent, &place.0, &place.1, Refusal::CantDeleteMessage)
+    });
+    let old = look.await?;
     let args = json!({"channel": channel, "ts": ts});
     match relay.upstream.call("chat.delete", None, &args).await {
         Ok(_) => {}
@@ -188,8 +149,7 @@ async fn delete(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     }
     let answer = json!({"channel": channel, "ts": ts});
     call.app
-        .as_owner()
-        .write(move |tx| match message::find(tx.db(), &channel, &ts)? {
+        .write_as_owner(move |tx| match message::find(tx.db(), &channel, &ts)? {
             Some(_) => message::delete(tx, &channel, &old),
             None => Ok(()),
         })
@@ -197,14 +157,10 @@ async fn delete(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     Ok(answer)
 }
 
-async fn permalink(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
-    let (agent, channel) = (call.agent.clone(), call.args.channel()?);
+async fn permalink(relay: &Relay, call: &Call) -> Result<Value> {
+    let channel = call.args.channel()?;
     let ts = call.args.need("message_ts", Refusal::MessageNotFound)?;
-    let place = channel.clone();
-    call.app
-        .store
-        .read(move |db| agent.may_use(db, &place))
-        .await?;
+    call.read_in(&channel, |_| Ok(())).await?;
     let args = json!({"channel": channel, "message_ts": ts});
     let answer = relay
         .upstream
@@ -213,24 +169,17 @@ async fn permalink(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     Ok(json!({"channel": channel, "permalink": answer["permalink"]}))
 }
 
-async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value, Trouble> {
-    let (agent, fence, channel) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
-    let name = call.args.need("name", Refusal::InvalidName)?;
-    let Some(ts) = call.args.ts("timestamp", Refusal::BadTimestamp)? else {
-        return refuse(Refusal::NoItemSpecified);
-    };
-    let (checked, place) = (agent.clone(), channel.clone());
-    call.app
-        .store
-        .read(move |db| {
-            checked.check_fence(db, fence.as_ref())?;
-            checked.may_use(db, &place)
-        })
+async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value> {
+    let (channel, name) = (
+        call.args.channel()?,
+        call.args.need("name", Refusal::InvalidName)?,
+    );
+    let (place, ts) = (channel.clone(), call.args.item()?);
+    call.read(move |db, agent| agent.may_use(db, &place))
         .await?;
-    let method = if add {
-        "reactions.add"
-    } else {
-        "reactions.remove"
+    let method = match add {
+        true => "reactions.add",
+        false => "reactions.remove",
     };
     let args = json!({"channel": channel, "timestamp": ts, "name": name.trim_matches(':')});
     match relay.upstream.call(method, None, &args).await {
@@ -243,17 +192,16 @@ async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value, Trouble> 
             ) => {}
         Err(error) => return Err(error.into()),
     }
-    let reactor = Reactor::RoleAs(agent.role, relay.us.user.clone());
+    let reactor = Reactor::RoleAs(call.agent.role, relay.us.user.clone());
     call.app
-        .as_owner()
-        .write(move |tx| react::react(tx, &reactor, &channel, &ts, &name, add))
+        .write_as_owner(move |tx| react::react(tx, &reactor, &channel, &ts, &name, add))
         .await?;
     Ok(json!({}))
 }
 
 /// The bytes are in the hub; from here they go to Slack like any other part of
 /// a post. Without a channel there is nobody to show them to.
-async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble> {
+async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value> {
     let wanted = uploads::wanted_of(&call.app, &call.args)?;
     let channel = uploads::channel_of(&call.args);
     let mut text = call.args.text("initial_comment").unwrap_or_default();
@@ -264,8 +212,7 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
     let here = base.clone();
     let shown = call
         .app
-        .as_owner()
-        .write(move |tx| {
+        .write_as_owner(move |tx| {
             agent.check_fence(tx.db(), fence.as_ref())?;
             let mut shown = Vec::new();
             for (id, title) in &wanted {
@@ -279,19 +226,11 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
     let mut answer = json!({"files": shown});
     if let Some(channel) = channel {
         let post = AgentPost {
-            channel,
             thread_ts: call.args.ts("thread_ts", Refusal::InvalidThreadTs)?,
-            broadcast: false,
-            text,
-            blocks: None,
-            attachments: None,
-            files: Vec::new(),
-            attached: None,
             username: call.args.text("username"),
             icon_emoji: call.args.text("icon_emoji"),
-            icon_url: None,
             metadata: chat::own_metadata(&call)?,
-            base,
+            ..AgentPost::new(channel, text, base)
         };
         let order = Order {
             agent: call.agent.clone(),

@@ -8,116 +8,105 @@ use butler_protocol::ChannelId;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use crate::relay::{Relay, RepoChannel, settle};
-use crate::store::db::Db;
 use crate::{
     HubError,
-    error::Trouble,
-    hub::{app::App, together::OwnersStore},
-    store::sql::{OptionalExtension, params},
+    error::Result,
+    hub::{App, OwnersStore},
+    relay::{Relay, RepoChannel, settle},
+    store::{Db, params},
 };
 
 /// Writes a request down; one that is fulfilled and has not changed stays so. It is
 /// one statement that everybody repeats at their start.
-pub(crate) fn request(db: &Db, wanted: &RepoChannel) -> Result<(), Trouble> {
-    db.prepare_cached(
+pub(crate) fn request(db: &Db, wanted: &RepoChannel) -> Result<()> {
+    db.run(
         "INSERT INTO upstream_repos (repo, channel, name, bots, settled) VALUES (?1, ?2, ?3, ?4, 0)
          ON CONFLICT (repo) DO UPDATE SET
            settled = CASE WHEN upstream_repos.channel IS NOT DISTINCT FROM excluded.channel
              AND upstream_repos.name = excluded.name THEN upstream_repos.settled ELSE 0 END,
            trouble = NULL, channel = excluded.channel, name = excluded.name,
            bots = excluded.bots",
-    )?
-    .execute(params![
-        wanted.repo,
-        wanted.id.as_ref().map(ChannelId::as_str),
-        wanted.name,
-        serde_json::to_string(&wanted.bots)?,
-    ])?;
-    Ok(())
+        params![
+            wanted.repo,
+            wanted.id.as_ref(),
+            wanted.name,
+            serde_json::to_string(&wanted.bots)?
+        ],
+    )
 }
 
 /// The requests of all repos; only those that wait, or all.
-pub(crate) fn list(db: &Db, waiting: bool) -> Result<Vec<RepoChannel>, Trouble> {
-    let mut statement = db.prepare_cached(
+pub(crate) fn list(db: &Db, waiting: bool) -> Result<Vec<RepoChannel>> {
+    let rows = db.rows::<(String, Option<ChannelId>, String, String)>(
         "SELECT repo, channel, name, bots FROM upstream_repos
          WHERE NOT ?1 OR (settled = 0 AND trouble IS NULL) ORDER BY repo",
+        [waiting],
     )?;
-    let rows = statement.query_map([waiting], |row| {
-        let (id, bots): (Option<String>, String) = (row.get(1)?, row.get(3)?);
-        Ok(RepoChannel {
-            repo: row.get(0)?,
-            id: id.map(ChannelId::new),
-            name: row.get(2)?,
-            bots: serde_json::from_str(&bots).unwrap_or_default(),
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let wanted = |(repo, id, name, bots): (_, _, _, String)| RepoChannel {
+        repo,
+        id,
+        name,
+        bots: serde_json::from_str(&bots).unwrap_or_default(),
+    };
+    Ok(rows.into_iter().map(wanted).collect())
 }
 
 /// Whether a repo has wished for a channel of Slack.
-pub(crate) fn waits(db: &Db, repo: &str) -> Result<bool, Trouble> {
+pub(crate) fn waits(db: &Db, repo: &str) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM upstream_repos WHERE repo = ?1)";
-    Ok(db
-        .prepare_cached(sql)?
-        .query_row([repo], |row| row.get(0))?)
+    Ok(db.one(sql, [repo])?)
 }
 
 /// Why a repo has no channel, when Slack said so.
-pub(crate) fn trouble(db: &Db, repo: &str) -> Result<Option<String>, Trouble> {
-    let found = db
-        .prepare_cached("SELECT trouble FROM upstream_repos WHERE repo = ?1")?
-        .query_row([repo], |row| row.get::<_, Option<String>>(0))
-        .optional()?;
+pub(crate) fn trouble(db: &Db, repo: &str) -> Result<Option<String>> {
+    let found =
+        db.first::<Option<String>>("SELECT trouble FROM upstream_repos WHERE repo = ?1", [repo])?;
     Ok(found.flatten())
 }
 
 /// Notes that a repo's channel cannot be used, and why; without a reason it is looked
 /// for again.
-pub(crate) fn troubled(db: &Db, repo: &str, why: Option<&str>) -> Result<(), Trouble> {
-    db.prepare_cached("UPDATE upstream_repos SET settled = 0, trouble = ?2 WHERE repo = ?1")?
-        .execute(params![repo, why])?;
-    Ok(())
+pub(crate) fn troubled(db: &Db, repo: &str, why: Option<&str>) -> Result<()> {
+    db.run(
+        "UPDATE upstream_repos SET settled = 0, trouble = ?2 WHERE repo = ?1",
+        params![repo, why],
+    )
 }
 
 /// Everything that is wrong with the channels of repos.
-pub(crate) fn troubles(db: &Db) -> Result<Vec<String>, Trouble> {
+pub(crate) fn troubles(db: &Db) -> Result<Vec<String>> {
     let sql = "SELECT trouble FROM upstream_repos WHERE trouble IS NOT NULL ORDER BY repo";
-    let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map([], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+
+    Ok(db.rows(sql, [])?)
 }
 
 /// Looks again for the channels that could not be used.
-pub(crate) fn try_again(db: &Db) -> Result<(), Trouble> {
-    db.prepare_cached("UPDATE upstream_repos SET trouble = NULL WHERE trouble IS NOT NULL")?
-        .execute([])?;
-    Ok(())
+pub(crate) fn try_again(db: &Db) -> Result<()> {
+    db.run(
+        "UPDATE upstream_repos SET trouble = NULL WHERE trouble IS NOT NULL",
+        [],
+    )
 }
 
 /// The channels of all repos as people are shown them.
-pub(crate) fn shown(db: &Db) -> Result<Vec<Value>, Trouble> {
-    let mut statement = db.prepare_cached(
+pub(crate) fn shown(db: &Db) -> Result<Vec<Value>> {
+    let rows = db.rows::<(String, Option<String>, String, Option<String>)>(
         "SELECT upstream_repos.repo, channels.id, coalesce(channels.name, upstream_repos.name),
                 trouble
          FROM upstream_repos LEFT JOIN channels ON channels.repo = upstream_repos.repo
          ORDER BY upstream_repos.repo",
+        [],
     )?;
-    let rows = statement.query_map([], |row| {
-        Ok(
-            json!({"repo": row.get::<_, String>(0)?, "id": row.get::<_, Option<String>>(1)?,
-            "name": row.get::<_, String>(2)?, "trouble": row.get::<_, Option<String>>(3)?}),
-        )
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let shown = rows.into_iter().map(|(repo, id, name, trouble)| {
+        json!({"repo": repo, "id": id, "name": name, "trouble": trouble})
+    });
+    Ok(shown.collect())
 }
 
 /// Whether a bot's messages count as those of people in a repo.
-pub(crate) fn allows(db: &Db, repo: &str, bot: &str) -> Result<bool, Trouble> {
-    let bots: Option<String> = db
-        .prepare_cached("SELECT bots FROM upstream_repos WHERE repo = ?1")?
-        .query_row([repo], |row| row.get(0))
-        .optional()?;
+pub(crate) fn allows(db: &Db, repo: &str, bot: &str) -> Result<bool> {
+    let bots: Option<String> =
+        db.first("SELECT bots FROM upstream_repos WHERE repo = ?1", [repo])?;
     let bots: Vec<String> = bots
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default();
@@ -148,8 +137,8 @@ pub(crate) async fn fulfil(
 }
 
 /// Takes up the channels of repos that came while the hub runs.
-pub(crate) async fn look(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
-    for wanted in app.store.read(|db| list(db, true)).await? {
+pub(crate) async fn look(app: &Arc<App>, relay: &Arc<Relay>) -> Result<()> {
+    for wanted in app.read(|db| list(db, true)).await? {
         match fulfil(&app.as_owner(), &relay.upstream, &wanted).await {
             Ok(()) => info!(repo = wanted.repo, "another repo has its channel"),
             Err(error) => warn!(%error, repo = wanted.repo, "a repo's channel cannot be had"),

@@ -5,15 +5,12 @@ use butler_slack::SlackError;
 use tracing::{info, warn};
 
 use super::{RepoChannel, Us, scopes};
-use crate::relay::{channel_requests, send::upstream::Upstream};
 use crate::{
     HubError,
-    error::Trouble,
-    hub::together::OwnersStore,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    error::Result,
+    hub::OwnersStore,
+    relay::{channel_requests, send::upstream::Upstream},
+    store::{Db, params},
 };
 
 /// Asks Slack who we are; the owner takes up the channels of the repos. While Slack is
@@ -112,7 +109,7 @@ pub(super) fn refused(error: &SlackError) -> HubError {
     HubError::Slack(format!("{error}{remedy}"))
 }
 
-fn remembered(db: &Db) -> Result<Option<Us>, Trouble> {
+fn remembered(db: &Db) -> Result<Option<Us>> {
     let (team, user, bot) = (recall(db, "team")?, recall(db, "user")?, recall(db, "bot")?);
     Ok(match (team, user, bot) {
         (Some(team), Some(user), Some(bot)) => Some(Us {
@@ -126,30 +123,23 @@ fn remembered(db: &Db) -> Result<Option<Us>, Trouble> {
 }
 
 /// A fact about the mirrored workspace.
-pub(crate) fn recall(db: &Db, key: &str) -> Result<Option<String>, Trouble> {
-    Ok(db
-        .prepare_cached("SELECT value FROM upstream WHERE key = ?1")?
-        .query_row([key], |row| row.get(0))
-        .optional()?)
+pub(crate) fn recall(db: &Db, key: &str) -> Result<Option<String>> {
+    Ok(db.first("SELECT value FROM upstream WHERE key = ?1", [key])?)
 }
 
 /// Keeps a fact about the mirrored workspace.
-pub(super) fn remember(db: &Db, key: &str, value: &str) -> Result<(), Trouble> {
-    db.prepare_cached(
+pub(super) fn remember(db: &Db, key: &str, value: &str) -> Result<()> {
+    db.run(
         "INSERT INTO upstream (key, value) VALUES (?1, ?2)
          ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    )?
-    .execute(params![key, value])?;
-    Ok(())
+        params![key, value],
+    )
 }
 
-fn of_repo(db: &Db, repo: &str) -> Result<Option<ChannelId>, Trouble> {
-    let id: Option<String> = db
-        .query_row(
-            "SELECT id FROM channels WHERE repo = ?1 ORDER BY created_ms, id LIMIT 1",
-            [repo],
-            |row| row.get(0),
-        )
-        .optional()?;
+fn of_repo(db: &Db, repo: &str) -> Result<Option<ChannelId>> {
+    let id: Option<String> = db.first(
+        "SELECT id FROM channels WHERE repo = ?1 ORDER BY created_ms, id LIMIT 1",
+        [repo],
+    )?;
     Ok(id.map(ChannelId::new))
 }

@@ -7,7 +7,11 @@ use butler_slack::{Ended, Hearing};
 use serde::Serialize;
 use tracing::{error, info, warn};
 
-use crate::{hub::app::App, log::notice::Notice, relay::Relay, relay::channel_requests};
+use crate::{
+    hub::App,
+    log::Notice,
+    relay::{Relay, channel_requests},
+};
 
 /// So long a connection may be on its way before that is called not hearing.
 const PATIENCE_MS: i64 = 30_000;

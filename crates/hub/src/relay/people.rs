@@ -11,11 +11,10 @@ use super::{
     channels::{recall, remember},
 };
 use crate::{
-    error::{Refusal, Trouble},
-    hub::app::App,
-    hub::together::OwnersStore,
+    error::{Refusal, Result, Trouble},
+    hub::{App, OwnersStore},
     identity::{Person, person_by_id},
-    store::{db::Db, sql::params},
+    store::{Db, params},
 };
 
 /// Somebody who is not a member of this workspace with all rights.
@@ -65,7 +64,7 @@ impl Relay {
         &self,
         store: &OwnersStore<'_>,
         user: &UserId,
-    ) -> Result<Option<Outsider>, Trouble> {
+    ) -> Result<Option<Outsider>> {
         let key = format!("stands {user}");
         let wanted = key.clone();
         let kept = store.read(move |db| recall(db, &wanted)).await?;
@@ -87,11 +86,7 @@ impl Relay {
     }
 
     /// Who a user is. Slack is asked once; while it is away the id must do.
-    pub(super) async fn person(
-        &self,
-        store: &OwnersStore<'_>,
-        user: &UserId,
-    ) -> Result<Person, Trouble> {
+    pub(super) async fn person(&self, store: &OwnersStore<'_>, user: &UserId) -> Result<Person> {
         let remembered = {
             let people = self.people.lock().unwrap_or_else(PoisonError::into_inner);
             people.get(user).cloned()
@@ -145,8 +140,7 @@ pub(super) async fn refresh_groups(app: &App, relay: &Relay) {
             .collect();
         let name = name.clone();
         if let Err(trouble) = app
-            .as_owner()
-            .write(move |tx| keep_group(tx.db(), &name, &users))
+            .write_as_owner(move |tx| keep_group(tx.db(), &name, &users))
             .await
         {
             error!(%trouble, "the members of a group cannot be kept");
@@ -154,7 +148,7 @@ pub(super) async fn refresh_groups(app: &App, relay: &Relay) {
     }
 }
 
-fn keep_group(db: &Db, name: &str, users: &[String]) -> Result<(), Trouble> {
+fn keep_group(db: &Db, name: &str, users: &[String]) -> Result<()> {
     db.execute("DELETE FROM group_members WHERE name = ?1", [name])?;
     let mut add =
         db.prepare_cached("INSERT OR IGNORE INTO group_members (name, user) VALUES (?1, ?2)")?;
@@ -176,11 +170,11 @@ fn name_of(user: &Value, id: &UserId) -> String {
 }
 
 /// Keeps a person; a name that somebody else has gets the id.
-fn keep(db: &Db, user: &UserId, name: &str) -> Result<Person, Trouble> {
+fn keep(db: &Db, user: &UserId, name: &str) -> Result<Person> {
     for name in [name.to_owned(), format!("{name} ({user})")] {
         let kept = db.execute(
             "INSERT INTO people (id, name, created_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
-            params![user.as_str(), name, db.now_ms()],
+            params![user, name, db.now_ms()],
         )?;
         if kept > 0 {
             break;

@@ -12,3 +12,7 @@ pub(crate) mod ingest;
 pub(crate) mod interactions;
 pub(crate) mod mirror;
 pub(crate) mod missed_clicks;
+pub(crate) mod news;
+
+pub(crate) use asks::Asked;
+pub(crate) use news::News;

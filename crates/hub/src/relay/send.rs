@@ -8,3 +8,5 @@ pub(crate) mod post;
 pub(crate) mod redraw;
 pub(crate) mod upstream;
 pub(crate) mod working;
+
+pub(crate) use post::Order;

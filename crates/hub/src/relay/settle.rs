@@ -6,16 +6,16 @@ use butler_slack::SlackError;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use crate::relay::{
-    RepoChannel,
-    channels::{recall, refused, remember},
-    send::upstream::Upstream,
-};
 use crate::{
     HubError,
-    error::{Refusal, Trouble},
-    hub::together::OwnersStore,
-    store::{db::Db, sql::params},
+    error::{Refusal, Result},
+    hub::OwnersStore,
+    relay::{
+        RepoChannel,
+        channels::{recall, refused, remember},
+        send::upstream::Upstream,
+    },
+    store::{Db, params},
 };
 
 /// Finds a repo's channel, makes or joins it, and takes it up.
@@ -55,7 +55,7 @@ fn key(repo: &str) -> String {
 
 /// The id of the channel that was found for a repo under this name. Who asks for
 /// another name asks for another channel.
-fn kept(db: &Db, repo: &str, name: &str) -> Result<Option<ChannelId>, Trouble> {
+fn kept(db: &Db, repo: &str, name: &str) -> Result<Option<ChannelId>> {
     let kept = recall(db, &key(repo))?;
     let same = |kept: String| {
         let (id, asked) = kept.split_once(' ')?;
@@ -66,12 +66,10 @@ fn kept(db: &Db, repo: &str, name: &str) -> Result<Option<ChannelId>, Trouble> {
     }
     // Found by an earlier version, which kept no ids apart.
     let sql = "SELECT id FROM channels WHERE repo = ?1 AND name = ?2";
-    let mut statement = db.prepare_cached(sql)?;
-    let mut rows = statement.query_map(params![repo, name], |row| row.get::<_, String>(0))?;
-    Ok(rows.next().transpose()?.map(ChannelId::new))
+    Ok(db.first(sql, params![repo, name])?)
 }
 
-fn keep(db: &Db, repo: &str, asked: &str, id: &str) -> Result<(), Trouble> {
+fn keep(db: &Db, repo: &str, asked: &str, id: &str) -> Result<()> {
     remember(db, &key(repo), &format!("{id} {asked}"))
 }
 
@@ -178,13 +176,7 @@ async fn newest(upstream: &Upstream, channel: &str) -> Result<String, SlackError
 
 /// The channel is the repo's from now on. One that it had before loses it, and
 /// with it its listeners; its messages stay readable on the page.
-pub(super) fn take_up(
-    db: &Db,
-    repo: &str,
-    id: &str,
-    name: &str,
-    begins: &str,
-) -> Result<(), Trouble> {
+pub(super) fn take_up(db: &Db, repo: &str, id: &str, name: &str, begins: &str) -> Result<()> {
     db.execute(
         "UPDATE channels SET repo = '' WHERE repo = ?1 AND id <> ?2",
         params![repo, id],
@@ -202,16 +194,15 @@ pub(super) fn take_up(
 }
 
 /// A channel is called this now; what had the name before gives it up.
-pub(super) fn rename(db: &Db, id: &str, name: &str) -> Result<(), Trouble> {
+pub(super) fn rename(db: &Db, id: &str, name: &str) -> Result<()> {
     db.execute(
         "UPDATE channels SET name = name || '-' || id WHERE name = ?1 AND id <> ?2",
         params![name, id],
     )?;
-    db.execute(
+    db.run(
         "UPDATE channels SET name = ?2 WHERE id = ?1",
         params![id, name],
-    )?;
-    Ok(())
+    )
 }
 
 /// What people are told of a channel that cannot be used.

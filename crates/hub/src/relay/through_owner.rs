@@ -15,10 +15,10 @@ use tokio::{
 use tracing::{debug, warn};
 
 use crate::{
-    error::{Refusal, Trouble},
-    hub::app::App,
+    error::{Refusal, Result, Trouble},
+    hub::App,
     identity::{self, Fence},
-    log::notice::{AgentKey, Notice},
+    log::{AgentKey, Notice},
     relay::{Relay, api, receive::interactions},
     store::shared,
     web_api::{Call, args::Args, response_url::Response},
@@ -47,7 +47,7 @@ enum Asked {
 }
 
 /// Answers a method that needs Slack, here or through the owner.
-pub(crate) async fn call(relay: Arc<Relay>, method: &str, call: Call) -> Result<Value, Trouble> {
+pub(crate) async fn call(relay: Arc<Relay>, method: &str, call: Call) -> Result<Value> {
     if call.app.ownership.is_owner() || !api::asks_slack(method) {
         return api::call(relay, method, call).await;
     }
@@ -74,18 +74,17 @@ pub(crate) async fn respond(
     relay: &Arc<Relay>,
     key: String,
     response: Response,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     if app.ownership.is_owner() {
         return interactions::respond(app, relay, key, response).await;
     }
     ask(app, &Asked::Respond { key, response }).await.map(drop)
 }
 
-async fn ask(app: &Arc<App>, asked: &Asked) -> Result<Value, Trouble> {
+async fn ask(app: &Arc<App>, asked: &Asked) -> Result<Value> {
     let mut news = app.notices.subscribe();
     let words = serde_json::to_string(asked)?;
     let id = app
-        .store
         .write(move |tx| {
             tx.say(Notice::SlackCall);
             shared::ask_owner(tx.db(), &words)
@@ -99,7 +98,7 @@ async fn ask(app: &Arc<App>, asked: &Asked) -> Result<Value, Trouble> {
             while !matches!(news.recv().await.as_deref(), Ok(Notice::SlackCall) | Err(_)) {}
         })
         .await;
-        answer = match app.store.read(move |db| shared::answer_of(db, id)).await {
+        answer = match app.read(move |db| shared::answer_of(db, id)).await {
             Ok(answer) => answer,
             Err(trouble) => {
                 debug!(%trouble, "the owner's answer cannot be read yet");
@@ -108,7 +107,7 @@ async fn ask(app: &Arc<App>, asked: &Asked) -> Result<Value, Trouble> {
             }
         };
     }
-    let forgotten = app.store.write(move |tx| shared::forget_call(tx.db(), id));
+    let forgotten = app.write(move |tx| shared::forget_call(tx.db(), id));
     if let Err(trouble) = forgotten.await {
         debug!(%trouble, "an answered call is forgotten later");
     }
@@ -123,7 +122,7 @@ pub(crate) async fn serve(app: Arc<App>, relay: Arc<Relay>) {
     let mut news = app.notices.subscribe();
     let (mut begun, mut under_way) = (HashSet::new(), JoinSet::new());
     while app.store.meets().is_some() {
-        match app.store.read(|db| shared::unanswered(db, 0)).await {
+        match app.read(|db| shared::unanswered(db, 0)).await {
             Ok(asked) => {
                 let waiting: HashSet<i64> = asked.iter().map(|(id, _)| *id).collect();
                 begun.retain(|id| waiting.contains(id));
@@ -154,7 +153,7 @@ async fn one(app: Arc<App>, relay: Arc<Relay>, id: i64, words: String) -> Option
         Err(Trouble::NotOwner | Trouble::Closed) => return Some(id),
         outcome => written(outcome),
     };
-    let kept = app.as_owner().write(move |tx| {
+    let kept = app.write_as_owner(move |tx| {
         tx.say(Notice::SlackCall);
         shared::answer_call(tx.db(), id, &answer)
     });
@@ -164,7 +163,7 @@ async fn one(app: Arc<App>, relay: Arc<Relay>, id: i64, words: String) -> Option
     })
 }
 
-async fn carry_out(app: &Arc<App>, relay: Arc<Relay>, words: &str) -> Result<Value, Trouble> {
+async fn carry_out(app: &Arc<App>, relay: Arc<Relay>, words: &str) -> Result<Value> {
     match serde_json::from_str(words)? {
         Asked::Respond { key, response } => {
             interactions::respond(app, &relay, key, response).await?;
@@ -177,7 +176,7 @@ async fn carry_out(app: &Arc<App>, relay: Arc<Relay>, words: &str) -> Result<Val
             host,
             args,
         } => {
-            let agent = app.store.read(move |db| identity::agent_by_key(db, agent));
+            let agent = app.read(move |db| identity::agent_by_key(db, agent));
             let host = HeaderValue::from_str(&host).ok().map(|host| (HOST, host));
             let call = Call {
                 app: Arc::clone(app),
@@ -192,7 +191,7 @@ async fn carry_out(app: &Arc<App>, relay: Arc<Relay>, words: &str) -> Result<Val
     }
 }
 
-fn written(outcome: Result<Value, Trouble>) -> String {
+fn written(outcome: Result<Value>) -> String {
     let answer = match outcome {
         Ok(answer) => json!({"ok": answer}),
         Err(Trouble::Away) => json!({"away": true}),
@@ -204,7 +203,7 @@ fn written(outcome: Result<Value, Trouble>) -> String {
     answer.to_string()
 }
 
-fn read(answer: &str) -> Result<Value, Trouble> {
+fn read(answer: &str) -> Result<Value> {
     let mut answer: Value = serde_json::from_str(answer)?;
     let Some(code) = answer["refused"].as_str() else {
         return match answer.get_mut("ok") {

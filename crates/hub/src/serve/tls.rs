@@ -16,12 +16,8 @@ use tokio_rustls::{
 use url::Url;
 
 use crate::{
-    error::{HubError, Trouble},
-    store::{
-        Store,
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    error::{HubError, Result, Trouble},
+    store::{Db, Store},
 };
 
 /// Where the hub's certificate comes from.
@@ -122,20 +118,19 @@ fn host(url: &Url) -> Option<String> {
 }
 
 /// The certificate that the store has, with its key.
-fn own(db: &Db) -> Result<Option<String>, Trouble> {
-    let sql = "SELECT value FROM own_values WHERE name = 'certificate'";
-    Ok(db.query_row(sql, [], |row| row.get(0)).optional()?)
+fn own(db: &Db) -> Result<Option<String>> {
+    Ok(db.own_value("certificate")?)
 }
 
 /// The certificate that the hub of this store made for itself, in PEM, without its key.
-pub(crate) fn own_certificate(db: &Db) -> Result<Option<String>, Trouble> {
+pub(crate) fn own_certificate(db: &Db) -> Result<Option<String>> {
     const END: &str = "-----END CERTIFICATE-----\n";
     let both = own(db)?;
     Ok(both.and_then(|pem| pem.split_inclusive(END).next().map(str::to_owned)))
 }
 
 /// Makes one, unless another hub of the store was quicker.
-fn make(db: &Db, names: Vec<String>) -> Result<String, Trouble> {
+fn make(db: &Db, names: Vec<String>) -> Result<String> {
     let broken =
         |error: rcgen::Error| Trouble::Explained(crate::Refusal::InternalError, error.to_string());
     let mut params = CertificateParams::new(names).map_err(broken)?;
@@ -150,9 +145,5 @@ fn make(db: &Db, names: Vec<String>) -> Result<String, Trouble> {
         certificate.pem().replace('\r', ""),
         key.serialize_pem()
     );
-    db.execute(
-        "INSERT OR IGNORE INTO own_values (name, value) VALUES ('certificate', ?1)",
-        params![pem],
-    )?;
-    Ok(own(db)?.unwrap_or(pem))
+    Ok(db.first_own_value("certificate", &pem)?)
 }

@@ -10,15 +10,15 @@ use butler_protocol::ThreadId;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 
 use crate::{
-    error::Trouble,
-    store::{db::Db, sql::params},
+    error::{Result, Trouble},
+    store::{Db, params},
 };
 
 /// One line: whose, its number, and its text.
 pub(crate) type Line = (String, i64, String);
 
 /// Every line of a thread, by role and number.
-pub(crate) fn lines(db: &Db, thread: &ThreadId) -> Result<Vec<Line>, Trouble> {
+pub(crate) fn lines(db: &Db, thread: &ThreadId) -> Result<Vec<Line>> {
     let mut found = at_hand(db, thread)?;
     let packed = packed(db, thread)?;
     if !packed.is_empty() {
@@ -28,27 +28,19 @@ pub(crate) fn lines(db: &Db, thread: &ThreadId) -> Result<Vec<Line>, Trouble> {
     Ok(found)
 }
 
-fn at_hand(db: &Db, thread: &ThreadId) -> Result<Vec<Line>, Trouble> {
-    let mut statement = db.prepare_cached(
+fn at_hand(db: &Db, thread: &ThreadId) -> Result<Vec<Line>> {
+    Ok(db.rows(
         "SELECT role, seq, entry FROM records WHERE channel = ?1 AND root = ?2 ORDER BY role, seq",
-    )?;
-    let rows = statement.query_map(
-        params![thread.channel.as_str(), thread.root.as_str()],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-    )?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        [thread],
+    )?)
 }
 
-fn packed(db: &Db, thread: &ThreadId) -> Result<Vec<Line>, Trouble> {
-    let mut statement =
-        db.prepare_cached("SELECT role, bytes FROM cold_records WHERE channel = ?1 AND root = ?2")?;
-    let rows = statement.query_map(
-        params![thread.channel.as_str(), thread.root.as_str()],
-        |row| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?)),
-    )?;
+fn packed(db: &Db, thread: &ThreadId) -> Result<Vec<Line>> {
     let mut found = Vec::new();
-    for row in rows {
-        let (role, bytes) = row?;
+    for (role, bytes) in db.rows::<(String, Vec<u8>)>(
+        "SELECT role, bytes FROM cold_records WHERE channel = ?1 AND root = ?2",
+        [thread],
+    )? {
         let mut text = String::new();
         GzDecoder::new(bytes.as_slice())
             .read_to_string(&mut text)
@@ -61,14 +53,14 @@ fn packed(db: &Db, thread: &ThreadId) -> Result<Vec<Line>, Trouble> {
 }
 
 /// Whether something of a thread is packed.
-pub(crate) fn is_cold(db: &Db, thread: &ThreadId) -> Result<bool, Trouble> {
+pub(crate) fn is_cold(db: &Db, thread: &ThreadId) -> Result<bool> {
     let sql = "SELECT 1 FROM cold_records WHERE channel = ?1 AND root = ?2 LIMIT 1";
-    let keys = params![thread.channel.as_str(), thread.root.as_str()];
-    Ok(db.prepare_cached(sql)?.exists(keys)?)
+    let keys = [thread];
+    Ok(db.has(sql, keys)?)
 }
 
 /// Packs the lines of a thread; how many there were at hand.
-pub(crate) fn pack(db: &Db, thread: &ThreadId) -> Result<usize, Trouble> {
+pub(crate) fn pack(db: &Db, thread: &ThreadId) -> Result<usize> {
     let count = at_hand(db, thread)?.len();
     let mut by_role: BTreeMap<String, (i64, String)> = BTreeMap::new();
     for (role, seq, line) in lines(db, thread)? {
@@ -97,7 +89,7 @@ pub(crate) fn pack(db: &Db, thread: &ThreadId) -> Result<usize, Trouble> {
 }
 
 /// Brings the lines of a thread back, if they are packed.
-pub(crate) fn unpack(db: &Db, thread: &ThreadId) -> Result<(), Trouble> {
+pub(crate) fn unpack(db: &Db, thread: &ThreadId) -> Result<()> {
     if !is_cold(db, thread)? {
         return Ok(());
     }
@@ -108,26 +100,14 @@ pub(crate) fn unpack(db: &Db, thread: &ThreadId) -> Result<(), Trouble> {
     for (role, seq, line) in packed(db, thread)? {
         insert.execute(params![channel, root, role, seq, line])?;
     }
-    db.execute(
+    db.run(
         "DELETE FROM cold_records WHERE channel = ?1 AND root = ?2",
         params![channel, root],
-    )?;
-    Ok(())
+    )
 }
 
 /// Brings everything back: whoever looks for a person's words must see them.
-pub(crate) fn unpack_all(db: &Db) -> Result<(), Trouble> {
-    let mut statement = db.prepare_cached("SELECT DISTINCT channel, root FROM cold_records")?;
-    let rows = statement.query_map([], |row| {
-        Ok(format!(
-            "{}/{}",
-            row.get::<_, String>(0)?,
-            row.get::<_, String>(1)?
-        ))
-    })?;
-    let threads: Vec<String> = rows.collect::<Result<_, _>>()?;
-    for thread in threads.iter().filter_map(|thread| thread.parse().ok()) {
-        unpack(db, &thread)?;
-    }
-    Ok(())
+pub(crate) fn unpack_all(db: &Db) -> Result<()> {
+    let threads: Vec<ThreadId> = db.rows("SELECT DISTINCT channel, root FROM cold_records", [])?;
+    threads.iter().try_for_each(|thread| unpack(db, thread))
 }

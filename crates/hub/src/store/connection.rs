@@ -3,7 +3,7 @@
 
 use tracing::{error, info};
 
-use crate::store::{db::Db, place::Place, sql};
+use crate::store::{Db, place::Place, sql};
 
 /// What a connection that was opened again must be able to do.
 pub(super) type Proof = fn(&Db) -> sql::Result<()>;

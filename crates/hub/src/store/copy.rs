@@ -4,10 +4,10 @@
 use rusqlite::Connection;
 
 use crate::{
-    error::Trouble,
+    error::Result,
     store::{
-        db::Db,
-        sql::{self, FromSql, Kind, Listed, Row, ToSql, Value, params, params_from_iter},
+        Db, FromSql, Row, params,
+        sql::{self, Kind, Listed, ToSql, Value, params_from_iter},
         versions,
     },
 };
@@ -77,11 +77,11 @@ pub(super) fn tables() -> sql::Result<Vec<Table>> {
 /// Whether a store has a workspace.
 pub(super) fn is_used(db: &Db) -> sql::Result<bool> {
     let used = "SELECT EXISTS (SELECT 1 FROM people) OR EXISTS (SELECT 1 FROM channels)";
-    db.query_row(used, [], |row| row.get(0))
+    db.one(used, [])
 }
 
 /// Copies everything into a store that has nothing, in the transaction of the caller.
-pub(super) fn all(from: &Db, target: &Db) -> Result<Copied, Trouble> {
+pub(super) fn all(from: &Db, target: &Db) -> Result<Copied> {
     let mut copied = Copied::default();
     for table in tables()? {
         let rows = rows(from, target, &table)?;
@@ -122,19 +122,16 @@ fn rows(from: &Db, target: &Db, table: &Table) -> sql::Result<usize> {
 }
 
 /// Numbers that a database gives go on where the others ended.
-pub(super) fn go_on_counting(target: &Db) -> Result<(), Trouble> {
+pub(super) fn go_on_counting(target: &Db) -> Result<()> {
     if target.shared().is_none() {
         return Ok(());
     }
-    let mut statement = target.prepare_cached(
+
+    for (table, column) in target.rows::<(String, String)>(
         "SELECT table_name, column_name FROM information_schema.columns
          WHERE table_schema = current_schema() AND is_identity = 'YES' AND table_name <> 'wakes'",
-    )?;
-    let counted = statement.query_map(params![], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-    })?;
-    for one in counted {
-        let (table, column) = one?;
+        params![],
+    )? {
         let sql = format!(
             "SELECT setval(pg_get_serial_sequence('{table}', '{column}'),
                (SELECT coalesce(max({column}), 0) + 1 FROM {table}), false)"

@@ -7,8 +7,9 @@ use butler_protocol::Clock;
 use rusqlite::Connection;
 
 use crate::store::{
+    Params, Row,
     postgres::Pg,
-    sql::{Error, Params, Result, Row, Statement},
+    sql::{Error, Result, Statement},
 };
 
 /// In a file: the workspace is in a database now, and nothing may be written here.
@@ -65,6 +66,25 @@ impl Db {
         self.prepare_cached(sql)?.query_row(values, read)
     }
 
+    /// What a hub keeps for itself under a name.
+    pub(crate) fn own_value(&self, name: &str) -> Result<Option<String>> {
+        self.first("SELECT value FROM own_values WHERE name = ?1", [name])
+    }
+
+    /// Keeps it.
+    pub(crate) fn set_own_value(&self, name: &str, value: &str) -> Result<()> {
+        let sql = "INSERT INTO own_values (name, value) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        self.execute(sql, [name, value]).map(drop)
+    }
+
+    /// Keeps it, unless there is one; gives the one that there is.
+    pub(crate) fn first_own_value(&self, name: &str, value: &str) -> Result<String> {
+        let sql = "INSERT OR IGNORE INTO own_values (name, value) VALUES (?1, ?2)";
+        self.execute(sql, [name, value])?;
+        Ok(self.own_value(name)?.unwrap_or_else(|| value.to_owned()))
+    }
+
     /// Runs statements that have no values.
     pub(crate) fn execute_batch(&self, sql: &str) -> Result<()> {
         match &self.engine {
@@ -94,8 +114,7 @@ impl Db {
         if self.shared().is_some() {
             return Ok(false);
         }
-        let sql = "SELECT 1 FROM own_values WHERE name = ?1";
-        self.prepare_cached(sql)?.exists([MOVED_TO])
+        Ok(self.own_value(MOVED_TO)?.is_some())
     }
 
     /// For work that takes longer than a hub's: what a database ends otherwise.

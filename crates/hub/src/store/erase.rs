@@ -9,13 +9,13 @@ use butler_protocol::Sha256Hex;
 use serde_json::{Value, json};
 
 use crate::{
-    error::{Refusal, Trouble, refuse},
+    error::{Refusal, Result, Trouble, When},
     identity::{Person, audit, people, person_by_id},
     store::{
-        cold,
+        Db, cold,
         copy::{self, Cell, Table},
-        db::Db,
-        sql::{self, params, params_from_iter},
+        params,
+        sql::{self, params_from_iter},
     },
 };
 
@@ -36,14 +36,12 @@ pub struct Erased {
 }
 
 /// Forgets somebody by name or id, in the transaction of the caller.
-pub(crate) fn erase(db: &Db, by: &Person, who: &str) -> Result<Erased, Trouble> {
+pub(crate) fn erase(db: &Db, by: &Person, who: &str) -> Result<Erased> {
     let person = match person_by_id(db, who)? {
         Some(person) => person,
         None => named(db, who)?,
     };
-    if people::is_owner(&person.id) {
-        return refuse(Refusal::OwnerStays);
-    }
+    Refusal::OwnerStays.when(people::is_owner(&person.id))?;
     cold::unpack_all(db)?;
     let erased = out_of(db, &person)?;
     let lines = audit::forget(db, &person)?;
@@ -116,7 +114,7 @@ fn out_of(db: &Db, person: &Person) -> sql::Result<Erased> {
     Ok(erased)
 }
 
-fn named(db: &Db, name: &str) -> Result<Person, Trouble> {
+fn named(db: &Db, name: &str) -> Result<Person> {
     let id = people::id_by_name(name);
     person_by_id(db, id.as_str())?.ok_or(Trouble::Refused(Refusal::UserNotFound))
 }
@@ -133,12 +131,8 @@ fn messages(db: &Db, tables: &[Table], id: &str) -> sql::Result<usize> {
     };
     let count = change(
         db,
-        &Choice {
-            tables,
-            table: "messages",
-            column: "body",
-            holds: "author = ?1",
-        },
+        tables,
+        ("messages", "body", "author = ?1"),
         id,
         &mut |body| {
             blank(body);
@@ -147,12 +141,8 @@ fn messages(db: &Db, tables: &[Table], id: &str) -> sql::Result<usize> {
     )?;
     change(
         db,
-        &Choice {
-            tables,
-            table: "events",
-            column: "frame",
-            holds: "instr(frame, ?1) > 0",
-        },
+        tables,
+        ("events", "frame", "instr(frame, ?1) > 0"),
         id,
         &mut |frame| {
             let mut found = false;
@@ -191,37 +181,23 @@ fn blank_own(value: &mut Value, id: &str, blank: &impl Fn(&mut Value)) -> bool {
 fn records(db: &Db, tables: &[Table], person: &Person) -> sql::Result<usize> {
     let id = person.id.as_str();
     let said = "instr(entry, ?1) > 0";
-    let count = change(
-        db,
-        &Choice {
-            tables,
-            table: "records",
-            column: "entry",
-            holds: said,
-        },
-        id,
-        &mut |entry| {
-            let record = &mut entry["record"];
-            let own = record["speaker"]["user"] == id;
-            if own {
-                record["text"] = json!(ERASED);
-                record["speaker"]["name"] = json!(SOMEBODY);
-                if let Some(object) = record.as_object_mut() {
-                    object.remove("images");
-                }
+    let count = change(db, tables, ("records", "entry", said), id, &mut |entry| {
+        let record = &mut entry["record"];
+        let own = record["speaker"]["user"] == id;
+        if own {
+            record["text"] = json!(ERASED);
+            record["speaker"]["name"] = json!(SOMEBODY);
+            if let Some(object) = record.as_object_mut() {
+                object.remove("images");
             }
-            own
-        },
-    )?;
+        }
+        own
+    })?;
     let by = "json_extract(entry, '$.record.by') = ?1";
     change(
         db,
-        &Choice {
-            tables,
-            table: "records",
-            column: "entry",
-            holds: by,
-        },
+        tables,
+        ("records", "entry", by),
         &person.name,
         &mut |entry| {
             entry["record"]["by"] = json!(SOMEBODY);
@@ -249,17 +225,9 @@ fn name_of_others(db: &Db, tables: &[Table], person: &Person) -> sql::Result<()>
         ("scheduled", "arguments"),
     ] {
         let holds = format!("instr({column}, ?1) > 0");
-        change(
-            db,
-            &Choice {
-                tables,
-                table,
-                column,
-                holds: &holds,
-            },
-            name,
-            &mut |value| without_name(value, name),
-        )?;
+        change(db, tables, (table, column, &holds), name, &mut |value| {
+            without_name(value, name)
+        })?;
     }
     Ok(())
 }
@@ -309,27 +277,17 @@ fn replaced(text: &str, name: &str) -> String {
     out + rest
 }
 
-/// Which rows, and what of them.
-struct Choice<'a> {
-    tables: &'a [Table],
-    table: &'a str,
-    /// A column of JSON.
-    column: &'a str,
-    /// A condition on `?1`.
-    holds: &'a str,
-}
-
-/// Changes a column of JSON in the rows that are chosen; how many changed.
+/// Changes a column of JSON in the rows that a condition on `?1` chooses; how many changed.
 fn change(
     db: &Db,
-    choice: &Choice<'_>,
+    tables: &[Table],
+    (table, column, holds): (&str, &str, &str),
     with: &str,
     edit: &mut dyn FnMut(&mut Value) -> bool,
 ) -> sql::Result<usize> {
-    let Choice { table, column, .. } = choice;
-    let known = choice.tables.iter().find(|known| known.name == *table);
+    let known = tables.iter().find(|known| known.name == table);
     let keys: &[String] = known.map_or(&[], |known| &known.keys);
-    let (columns, holds) = (keys.join(", "), choice.holds);
+    let columns = keys.join(", ");
     let sql = format!("SELECT {column}, {columns} FROM {table} WHERE {holds}");
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map([with], |row| {

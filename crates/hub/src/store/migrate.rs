@@ -13,14 +13,14 @@ use butler_protocol::{Secret, fault};
 use rusqlite::Connection;
 
 use crate::{
-    error::{HubError, Trouble},
+    error::{HubError, Result, Trouble},
     identity::tokens::random_text,
     store::{
         copy::{self, Copied, Table},
-        db::{Db, MOVED_TO, system_clock},
+        db::{Db, MOVED_TO},
         file::{MOVED_FILE, STORE_FILE, StoreFile},
         place::StorePlace,
-        sql::{OptionalExtension, params},
+        system_clock,
     },
 };
 
@@ -45,7 +45,8 @@ pub fn migrate(folder: &Path, to: Secret) -> Result<Copied, HubError> {
     let target = place.open()?;
     target.patient().map_err(Trouble::from)?;
     let used = copy::is_used(&target).map_err(Trouble::from)?;
-    let (moved, here) = (value(&from, MOVED_TO)?, value(&target, MOVED_HERE)?);
+    let (moved, here) = (from.own_value(MOVED_TO), target.own_value(MOVED_HERE));
+    let (moved, here) = (moved.map_err(Trouble::from)?, here.map_err(Trouble::from)?);
     let copied = match (moved, used) {
         (Some(moved), true) if here == Some(moved.clone()) => Copied::default(),
         (_, true) => return Err(HubError::Taken(place.shown())),
@@ -76,16 +77,16 @@ pub fn migrate(folder: &Path, to: Secret) -> Result<Copied, HubError> {
 }
 
 /// Copies a file that nobody writes to any more.
-fn arrive(from: &Db, target: &Db, id: &str) -> Result<Copied, Trouble> {
+fn arrive(from: &Db, target: &Db, id: &str) -> Result<Copied> {
     let transaction = target.begin()?;
     let copied = copy::all(from, target)?;
-    set(target, MOVED_HERE, id)?;
+    target.set_own_value(MOVED_HERE, id)?;
     transaction.commit()?;
     Ok(copied)
 }
 
 /// Copies a file that somebody may be writing to, and takes it out of use.
-fn carry_over(from: &Db, target: &Db, before: Db, copy: &Path) -> Result<Copied, Trouble> {
+fn carry_over(from: &Db, target: &Db, before: Db, copy: &Path) -> Result<Copied> {
     let transaction = target.begin()?;
     let mut copied = copy::all(&before, target)?;
     drop(before);
@@ -102,8 +103,8 @@ fn carry_over(from: &Db, target: &Db, before: Db, copy: &Path) -> Result<Copied,
     }
     copy::go_on_counting(target)?;
     let id = random_text();
-    set(target, MOVED_HERE, &id)?;
-    set(from, MOVED_TO, &id)?;
+    target.set_own_value(MOVED_HERE, &id)?;
+    from.set_own_value(MOVED_TO, &id)?;
     frozen.commit()?;
     from.execute_batch("DETACH copied")?;
     fault("migrate.between");
@@ -139,7 +140,7 @@ fn snapshot(from: &Db, copy: &Path) -> Result<Db, HubError> {
 }
 
 /// Rows that are gone since the copy was taken.
-fn follow_deletions(from: &Db, target: &Db, table: &Table) -> Result<(), Trouble> {
+fn follow_deletions(from: &Db, target: &Db, table: &Table) -> Result<()> {
     let (name, keys) = (&table.name, table.keys.join(", "));
     let mut gone = from.prepare_cached(&format!(
         "SELECT {keys} FROM copied.{name} EXCEPT SELECT {keys} FROM main.{name}"
@@ -160,7 +161,7 @@ fn follow_deletions(from: &Db, target: &Db, table: &Table) -> Result<(), Trouble
 }
 
 /// Rows that are new or otherwise since the copy was taken.
-fn follow_changes(from: &Db, target: &Db, table: &Table) -> Result<usize, Trouble> {
+fn follow_changes(from: &Db, target: &Db, table: &Table) -> Result<usize> {
     let (name, columns) = (&table.name, table.columns.join(", "));
     let mut changed = from.prepare_cached(&format!(
         "SELECT {columns} FROM main.{name} EXCEPT SELECT {columns} FROM copied.{name}"
@@ -186,16 +187,4 @@ fn follow_changes(from: &Db, target: &Db, table: &Table) -> Result<usize, Troubl
         count += 1;
     }
     Ok(count)
-}
-
-fn value(db: &Db, name: &str) -> Result<Option<String>, Trouble> {
-    let sql = "SELECT value FROM own_values WHERE name = ?1";
-    Ok(db.query_row(sql, [name], |row| row.get(0)).optional()?)
-}
-
-fn set(db: &Db, name: &str, value: &str) -> Result<(), Trouble> {
-    let sql = "INSERT INTO own_values (name, value) VALUES (?1, ?2)
-        ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-    db.execute(sql, params![name, value])?;
-    Ok(())
 }

@@ -11,12 +11,8 @@ use butler_protocol::{MessageTs, ThreadId, fault};
 use serde::Serialize;
 
 use crate::{
-    error::Trouble,
-    store::{
-        cold,
-        db::Db,
-        sql::{Params, params},
-    },
+    error::Result,
+    store::{Db, Params, cold, params},
 };
 
 /// Rows that one step takes away at most, and pages that it gives back.
@@ -59,11 +55,7 @@ pub(crate) struct Round {
 
 /// One step of a round, in the transaction of the caller. The rest of the round, if there
 /// is one.
-pub(crate) fn step(
-    db: &Db,
-    retention: &Retention,
-    mut round: Round,
-) -> Result<Option<Round>, Trouble> {
+pub(crate) fn step(db: &Db, retention: &Retention, mut round: Round) -> Result<Option<Round>> {
     fault("hub.before-upkeep");
     let cold = before(db, retention.cold);
     if let Some(upto) = pack(db, &cold, &round.packed_upto)? {
@@ -106,17 +98,17 @@ fn pack(
     db: &Db,
     cold: &Before,
     (channel, root): &(String, String),
-) -> Result<Option<(String, String)>, Trouble> {
+) -> Result<Option<(String, String)>> {
     let next = threads(
         db,
         "SELECT DISTINCT channel, root FROM records
          WHERE (channel, root) > (?1, ?2) AND root < ?3 ORDER BY channel, root LIMIT ?4",
-        params![channel, root, cold.ts.as_str(), THREADS],
+        params![channel, root, cold.ts, THREADS],
     )?;
     for thread in &next {
         if at_rest(db, thread, cold)? {
             cold::pack(db, thread)?;
-            let keys = params![thread.channel.as_str(), thread.root.as_str()];
+            let keys = [thread];
             db.execute(
                 "DELETE FROM activity WHERE channel = ?1 AND root = ?2",
                 keys,
@@ -131,12 +123,12 @@ fn forget(
     db: &Db,
     old: &Before,
     (channel, root): &(String, String),
-) -> Result<Option<(String, String)>, Trouble> {
+) -> Result<Option<(String, String)>> {
     let next = threads(
         db,
         "SELECT channel, ts FROM messages WHERE ts = root AND (ts, channel) > (?2, ?1) AND ts < ?3
          ORDER BY ts, channel LIMIT ?4",
-        params![channel, root, old.ts.as_str(), THREADS],
+        params![channel, root, old.ts, THREADS],
     )?;
     for thread in &next {
         if at_rest(db, thread, old)? {
@@ -147,7 +139,7 @@ fn forget(
 }
 
 /// Decisions, money and the audit stay.
-fn forget_thread(db: &Db, thread: &ThreadId) -> Result<(), Trouble> {
+fn forget_thread(db: &Db, thread: &ThreadId) -> Result<()> {
     let (channel, root) = (thread.channel.as_str(), thread.root.as_str());
     db.execute(
         "DELETE FROM files WHERE id IN (SELECT json_extract(j.value, '$.id')
@@ -175,24 +167,14 @@ fn forget_thread(db: &Db, thread: &ThreadId) -> Result<(), Trouble> {
         let sql = format!("DELETE FROM {table} WHERE channel = ?1 AND root = ?2");
         db.execute(&sql, params![channel, root])?;
     }
-    db.execute(
+    db.run(
         "UPDATE pulls SET body = '', diff = NULL, last_diff = NULL WHERE channel = ?1 AND root = ?2",
         params![channel, root],
-    )?;
-    Ok(())
+    )
 }
 
-fn threads(db: &Db, sql: &str, keys: impl Params) -> Result<Vec<ThreadId>, Trouble> {
-    let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map(keys, |row| {
-        Ok(format!(
-            "{}/{}",
-            row.get::<_, String>(0)?,
-            row.get::<_, String>(1)?
-        ))
-    })?;
-    let found: Vec<String> = rows.collect::<Result<_, _>>()?;
-    Ok(found.iter().filter_map(|one| one.parse().ok()).collect())
+fn threads(db: &Db, sql: &str, keys: impl Params) -> Result<Vec<ThreadId>> {
+    Ok(db.rows(sql, keys)?)
 }
 
 fn last(threads: &[ThreadId]) -> Option<(String, String)> {
@@ -201,7 +183,7 @@ fn last(threads: &[ThreadId]) -> Option<(String, String)> {
 }
 
 /// Whether nothing was said since then and nobody waits.
-fn at_rest(db: &Db, thread: &ThreadId, since: &Before) -> Result<bool, Trouble> {
+fn at_rest(db: &Db, thread: &ThreadId, since: &Before) -> Result<bool> {
     let busy =
         "SELECT EXISTS (SELECT 1 FROM messages WHERE channel = ?1 AND root = ?2 AND ts >= ?3)
           OR EXISTS (SELECT 1 FROM cards WHERE channel = ?1 AND root = ?2 AND choice IS NULL)
@@ -213,31 +195,23 @@ fn at_rest(db: &Db, thread: &ThreadId, since: &Before) -> Result<bool, Trouble> 
                 AND json_extract(entry, '$.record.ending.how') IN ('failed', 'stuck', 'turn_limit'))
             AND NOT EXISTS (SELECT 1 FROM cards WHERE channel = ?1 AND root = ?2
                 AND kind = 'merge' AND choice IN ('merge', 'close')))";
-    let keys = params![
-        thread.channel.as_str(),
-        thread.root.as_str(),
-        since.ts.as_str(),
-        since.ms
-    ];
-    let busy: bool = db.prepare_cached(busy)?.query_row(keys, |row| row.get(0))?;
+    let keys = params![thread, since.ts, since.ms];
+    let busy: bool = db.one(busy, keys)?;
     Ok(!busy)
 }
 
 /// Envelopes of threads without lines at hand that are for somebody else than the role
 /// in whose queue they are: it was away, and has nothing to do there.
-fn deliveries(db: &Db, before_ms: i64) -> Result<bool, Trouble> {
-    let mut statement = db.prepare_cached(
+fn deliveries(db: &Db, before_ms: i64) -> Result<bool> {
+    let found: Vec<(i64, i64)> = db.rows(
         "SELECT d.agent, d.seq FROM deliveries d JOIN events e ON e.seq = d.seq
            JOIN agents a ON a.id = d.agent
          WHERE e.at_ms < ?1
            AND NOT EXISTS (SELECT 1 FROM records r WHERE r.channel = e.channel AND r.root = e.root)
            AND NOT EXISTS (SELECT 1 FROM json_each(e.frame, '$.codebutler.to') WHERE value = a.role)
          LIMIT ?2",
+        params![before_ms, STEP],
     )?;
-    let rows = statement.query_map(params![before_ms, STEP], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-    })?;
-    let found: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
     for (agent, seq) in &found {
         db.execute(
             "DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2",
@@ -248,7 +222,7 @@ fn deliveries(db: &Db, before_ms: i64) -> Result<bool, Trouble> {
 }
 
 /// Events that everybody has had, of threads without lines at hand.
-fn events(db: &Db, before_ms: i64) -> Result<bool, Trouble> {
+fn events(db: &Db, before_ms: i64) -> Result<bool> {
     let yesterday = before(db, ACTIVITY).ms;
     let gone = db.execute(
         "DELETE FROM events WHERE seq IN (SELECT seq FROM events e
@@ -262,7 +236,7 @@ fn events(db: &Db, before_ms: i64) -> Result<bool, Trouble> {
 }
 
 /// Files that were announced and never shared.
-fn announced(db: &Db, before_ms: i64) -> Result<bool, Trouble> {
+fn announced(db: &Db, before_ms: i64) -> Result<bool> {
     let gone = db.execute(
         "DELETE FROM files WHERE id IN
            (SELECT id FROM files WHERE upload_key IS NOT NULL AND created_ms < ?1 LIMIT ?2)",
@@ -282,7 +256,7 @@ pub(crate) struct Held {
     pub(crate) packed: i64,
 }
 
-pub(crate) fn held(db: &Db) -> Result<Held, Trouble> {
+pub(crate) fn held(db: &Db) -> Result<Held> {
     let bytes = match db.sqlite() {
         Some(_) => "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
         None => {
@@ -291,7 +265,7 @@ pub(crate) fn held(db: &Db) -> Result<Held, Trouble> {
              WHERE n.nspname = current_schema() AND c.relkind = 'r'"
         }
     };
-    let figure = |sql: &str| db.query_row(sql, [], |row| row.get(0));
+    let figure = |sql: &str| db.one(sql, []);
     Ok(Held {
         bytes: figure(bytes)?,
         events: figure("SELECT count(*) FROM events")?,
@@ -303,11 +277,11 @@ pub(crate) fn held(db: &Db) -> Result<Held, Trouble> {
 }
 
 /// Pages of the file that nothing is in go back to the disk. PostgreSQL does so itself.
-fn give_back(db: &Db) -> Result<bool, Trouble> {
+fn give_back(db: &Db) -> Result<bool> {
     if db.sqlite().is_none() {
         return Ok(false);
     }
-    let figure = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let figure = |sql: &str| db.one::<i64>(sql, []);
     let (free, mode) = (
         figure("PRAGMA freelist_count")?,
         figure("PRAGMA auto_vacuum")?,

@@ -9,13 +9,10 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::{
-    error::Trouble,
+    error::{Result, Trouble},
     identity::{self, Agent},
-    log::notice::{AgentKey, Notice},
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    log::{AgentKey, Notice},
+    store::{Db, params},
 };
 
 /// How long a hub counts as up, and holds what it holds, after its last beat.
@@ -24,22 +21,17 @@ pub(crate) const LEASE_SECONDS: i64 = 6;
 const WAKES_MINUTES: i64 = 10;
 
 /// The last message timestamp that any hub gave; nothing where there is only one hub.
-pub(super) fn last_stamp(db: &Db) -> Result<Option<u64>, Trouble> {
+pub(super) fn last_stamp(db: &Db) -> Result<Option<u64>> {
     if db.shared().is_none() {
         return Ok(None);
     }
-    let micros: i64 = db.query_row("SELECT micros FROM last_stamp", [], |row| row.get(0))?;
+    let micros: i64 = db.one("SELECT micros FROM last_stamp", [])?;
     Ok(Some(micros.unsigned_abs()))
 }
 
 /// Before a commit: keeps the last timestamp, and tells the other hubs what is said.
 /// Gives the number of that, if anything was.
-pub(super) fn tell(
-    db: &Db,
-    hub: &str,
-    stamp: u64,
-    said: &[Notice],
-) -> Result<Option<i64>, Trouble> {
+pub(super) fn tell(db: &Db, hub: &str, stamp: u64, said: &[Notice]) -> Result<Option<i64>> {
     let Some(pg) = db.shared() else {
         return Ok(None);
     };
@@ -51,36 +43,31 @@ pub(super) fn tell(
     if notices.is_empty() {
         return Ok(None);
     }
-    let number = db.query_row(
+    let number = db.one(
         "INSERT INTO wakes (hub, notices) VALUES (?1, ?2) RETURNING seq",
         params![hub, Value::from(notices).to_string()],
-        |row| row.get(0),
     )?;
     pg.ring()?;
     Ok(Some(number))
 }
 
 /// The number of the last thing that was said.
-pub(crate) fn newest_wake(db: &Db) -> Result<i64, Trouble> {
+pub(crate) fn newest_wake(db: &Db) -> Result<i64> {
     let sql = "SELECT coalesce(max(seq), 0) FROM wakes";
-    Ok(db.query_row(sql, [], |row| row.get(0))?)
+    Ok(db.one(sql, [])?)
 }
 
 /// What hubs said after `seen`, and up to which number that is: also what this hub itself
 /// said in a commit whose end it did not hear of. Who comes so late that some of it is
 /// gone finds [`Notice::Missed`] first.
-pub(super) fn heard(db: &Db, seen: i64) -> Result<(Vec<Notice>, i64), Trouble> {
-    let mut statement = db.prepare_cached(
+pub(super) fn heard(db: &Db, seen: i64) -> Result<(Vec<Notice>, i64)> {
+    let rows = db.rows::<(i64, String, i64)>(
         "SELECT seq, notices, (SELECT min(seq) FROM wakes) FROM wakes
          WHERE seq > ?1 ORDER BY seq LIMIT 1000",
+        [seen],
     )?;
-    let rows = statement.query_map([seen], |row| {
-        let (seq, notices): (i64, String) = (row.get(0)?, row.get(1)?);
-        Ok((seq, notices, row.get::<_, i64>(2)?))
-    })?;
     let (mut found, mut newest) = (Vec::new(), seen);
-    for row in rows {
-        let (seq, notices, oldest) = row?;
+    for (seq, notices, oldest) in rows {
         if newest == seen && oldest > seen + 1 {
             found.push(Notice::Missed);
         }
@@ -103,7 +90,7 @@ pub(crate) struct Beat {
 
 /// Says that a hub is up and who is connected to it, and takes the lease, or keeps it,
 /// where nobody else has it.
-pub(crate) fn beat(db: &Db, hub: &str, here: &[AgentKey]) -> Result<Beat, Trouble> {
+pub(crate) fn beat(db: &Db, hub: &str, here: &[AgentKey]) -> Result<Beat> {
     db.execute(
         "INSERT INTO hubs (hub, agents, beat) VALUES (?1, ?2, clock_timestamp())
          ON CONFLICT (hub) DO UPDATE SET agents = excluded.agents, beat = excluded.beat",
@@ -122,70 +109,56 @@ pub(crate) fn beat(db: &Db, hub: &str, here: &[AgentKey]) -> Result<Beat, Troubl
         "DELETE FROM slack_calls WHERE at < clock_timestamp() - interval '1 minute'",
         [],
     )?;
-    let mut statement = db.prepare_cached("SELECT agents FROM hubs WHERE hub <> ?1")?;
-    let rows = statement.query_map([hub], |row| row.get::<_, String>(0))?;
     let mut elsewhere = HashSet::new();
-    for agents in rows {
-        elsewhere.extend(serde_json::from_str::<Vec<AgentKey>>(&agents?)?);
+    for agents in db.rows::<String>("SELECT agents FROM hubs WHERE hub <> ?1", [hub])? {
+        elsewhere.extend(serde_json::from_str::<Vec<AgentKey>>(&agents)?);
     }
-    let owner = db
-        .query_row(
-            "INSERT INTO leases (name, hub, epoch, until)
+    let owner = db.first(
+        "INSERT INTO leases (name, hub, epoch, until)
              VALUES ('owner', ?1, 1, clock_timestamp() + ?2 * interval '1 second')
              ON CONFLICT (name) DO UPDATE SET hub = excluded.hub, until = excluded.until,
                epoch = leases.epoch + CASE WHEN leases.hub = excluded.hub THEN 0 ELSE 1 END
              WHERE leases.hub = excluded.hub OR leases.until < clock_timestamp()
              RETURNING epoch",
-            params![hub, LEASE_SECONDS],
-            |row| row.get(0),
-        )
-        .optional()?;
+        params![hub, LEASE_SECONDS],
+    )?;
     Ok(Beat { elsewhere, owner })
 }
 
 /// Whether what a hub writes as the owner still counts. In the transaction that writes it:
 /// who follows takes the lease in one of its own, before this one or after it.
-pub(crate) fn check_owner(db: &Db, hub: &str, number: i64) -> Result<(), Trouble> {
+pub(crate) fn check_owner(db: &Db, hub: &str, number: i64) -> Result<()> {
     if db.shared().is_none() {
         return Ok(());
     }
     let sql = "SELECT 1 FROM leases WHERE name = 'owner' AND hub = ?1 AND epoch = ?2";
-    let counts: Option<i64> = db
-        .query_row(sql, params![hub, number], |row| row.get(0))
-        .optional()?;
+    let counts: Option<i64> = db.first(sql, params![hub, number])?;
     counts.map(drop).ok_or(Trouble::NotOwner)
 }
 
 /// A hub that stops leaves at once what it would lose by falling silent.
-pub(crate) fn leave(db: &Db, hub: &str) -> Result<(), Trouble> {
+pub(crate) fn leave(db: &Db, hub: &str) -> Result<()> {
     db.execute("DELETE FROM hubs WHERE hub = ?1", [hub])?;
-    db.execute(
+    db.run(
         "UPDATE leases SET until = clock_timestamp() WHERE hub = ?1",
         [hub],
-    )?;
-    Ok(())
+    )
 }
 
 /// Keeps a ticket for a socket where every hub finds it.
-pub(crate) fn keep_ticket(db: &Db, ticket: &str, agent: &Agent) -> Result<(), Trouble> {
+pub(crate) fn keep_ticket(db: &Db, ticket: &str, agent: &Agent) -> Result<()> {
     db.execute("DELETE FROM tickets WHERE until < clock_timestamp()", [])?;
-    db.execute(
+    db.run(
         "INSERT INTO tickets (ticket, agent, machine, until)
          VALUES (?1, ?2, ?3, clock_timestamp() + interval '60 seconds')",
         params![ticket, agent.key, agent.machine],
-    )?;
-    Ok(())
+    )
 }
 
 /// Uses a ticket up; whose it was.
-pub(crate) fn take_ticket(db: &Db, ticket: &str) -> Result<Option<Agent>, Trouble> {
+pub(crate) fn take_ticket(db: &Db, ticket: &str) -> Result<Option<Agent>> {
     let found: Option<(AgentKey, Option<String>)> = db
-        .query_row(
-            "DELETE FROM tickets WHERE ticket = ?1 AND until > clock_timestamp() RETURNING agent, machine",
-            [ticket],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()?;
+        .first("DELETE FROM tickets WHERE ticket = ?1 AND until > clock_timestamp() RETURNING agent, machine", [ticket])?;
     let Some((key, machine)) = found else {
         return Ok(None);
     };
@@ -194,38 +167,34 @@ pub(crate) fn take_ticket(db: &Db, ticket: &str) -> Result<Option<Agent>, Troubl
 }
 
 /// Leaves a call to Slack to the owner; gives its number.
-pub(crate) fn ask_owner(db: &Db, call: &str) -> Result<i64, Trouble> {
+pub(crate) fn ask_owner(db: &Db, call: &str) -> Result<i64> {
     let sql = "INSERT INTO slack_calls (call) VALUES (?1) RETURNING id";
-    Ok(db.query_row(sql, [call], |row| row.get(0))?)
+    Ok(db.one(sql, [call])?)
 }
 
 /// The calls above `after` that nobody has answered, oldest first.
-pub(crate) fn unanswered(db: &Db, after: i64) -> Result<Vec<(i64, String)>, Trouble> {
-    let mut statement = db.prepare_cached(
+pub(crate) fn unanswered(db: &Db, after: i64) -> Result<Vec<(i64, String)>> {
+    Ok(db.rows(
         "SELECT id, call FROM slack_calls WHERE answer IS NULL AND id > ?1 ORDER BY id LIMIT 64",
-    )?;
-    let rows = statement.query_map([after], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        [after],
+    )?)
 }
 
 /// The owner's answer to a call.
-pub(crate) fn answer_call(db: &Db, id: i64, answer: &str) -> Result<(), Trouble> {
+pub(crate) fn answer_call(db: &Db, id: i64, answer: &str) -> Result<()> {
     let sql = "UPDATE slack_calls SET answer = ?2 WHERE id = ?1";
-    db.execute(sql, params![id, answer])?;
-    Ok(())
+    db.run(sql, params![id, answer])
 }
 
 /// What the owner has answered, once it has.
-pub(crate) fn answer_of(db: &Db, id: i64) -> Result<Option<String>, Trouble> {
+pub(crate) fn answer_of(db: &Db, id: i64) -> Result<Option<String>> {
     let sql = "SELECT answer FROM slack_calls WHERE id = ?1";
-    let answer = db.query_row(sql, [id], |row| row.get::<_, Option<String>>(0));
-    Ok(answer.optional()?.flatten())
+    Ok(db.first::<Option<String>>(sql, [id])?.flatten())
 }
 
 /// A call whose answer was read, or is not waited for any more.
-pub(crate) fn forget_call(db: &Db, id: i64) -> Result<(), Trouble> {
-    db.execute("DELETE FROM slack_calls WHERE id = ?1", [id])?;
-    Ok(())
+pub(crate) fn forget_call(db: &Db, id: i64) -> Result<()> {
+    db.run("DELETE FROM slack_calls WHERE id = ?1", [id])
 }
 
 #[cfg(test)]

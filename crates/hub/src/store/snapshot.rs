@@ -16,10 +16,10 @@ use crate::{
     hub,
     store::{
         copy,
-        db::{Db, system_clock},
+        db::Db,
         file::StoreFile,
         place::{Place, StorePlace},
-        sql,
+        sql, system_clock,
     },
 };
 

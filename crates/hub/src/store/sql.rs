@@ -7,14 +7,17 @@
 
 mod error;
 mod from_row;
+mod ours;
 mod params;
 mod row;
 mod statement;
 mod value;
 
 pub(crate) use self::{
-    error::{Error, OptionalExtension, Result},
-    params::{Listed, Params, params, params_from_iter},
+    error::{Error, Result},
+    from_row::{FromRow, from_row},
+    ours::Known,
+    params::{Listed, Params, Places, params, params_from_iter},
     row::Row,
     statement::Statement,
     value::{FromSql, Kind, ToSql, Value},

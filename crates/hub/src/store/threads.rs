@@ -13,12 +13,11 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tracing::error;
 
 use crate::{
-    error::{HubError, Trouble},
-    log::notice::Notice,
+    error::{HubError, Result, Trouble},
+    log::Notice,
     store::{
-        Store,
+        Db, Store,
         connection::Kept,
-        db::Db,
         place::Place,
         shared, sql,
         tx::{Stamps, Tx},
@@ -40,7 +39,7 @@ pub(super) enum Job<W> {
     /// To say whether it has the file open.
     Sign(oneshot::Sender<bool>),
     /// To pass on what other hubs have written.
-    Hear(oneshot::Sender<Result<(), Trouble>>),
+    Hear(oneshot::Sender<Result<()>>),
     Close,
 }
 
@@ -132,12 +131,7 @@ pub(super) fn writer(
 
 /// Also a full disk is no store that can be written to.
 fn can_commit(db: &Db) -> sql::Result<()> {
-    db.execute(
-        "INSERT INTO own_values (name, value) VALUES ('recovered_ms', ?1)
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        [db.now_ms().to_string()],
-    )?;
-    Ok(())
+    db.set_own_value("recovered_ms", &db.now_ms().to_string())
 }
 
 struct Writer {
@@ -186,7 +180,7 @@ impl Writer {
     }
 
     /// Tells listeners what other hubs have written.
-    fn hear(&mut self) -> Result<(), Trouble> {
+    fn hear(&mut self) -> Result<()> {
         let db = self.kept.get().ok_or(Trouble::Closed)?;
         let (found, newest) = shared::heard(db, self.heard)?;
         self.heard = newest;

@@ -7,9 +7,9 @@ use butler_protocol::MessageTs;
 use tracing::error;
 
 use crate::{
-    error::Trouble,
-    log::notice::Notice,
-    store::{db::Db, shared, sql, threads::words},
+    error::{Result, Trouble},
+    log::Notice,
+    store::{Db, shared, sql, threads::words},
 };
 
 /// Makes message timestamps: unique and rising in the whole workspace, also
@@ -19,9 +19,8 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    pub(crate) fn load(db: &Db) -> Result<Self, Trouble> {
-        let last: Option<String> =
-            db.query_row("SELECT max(ts) FROM messages", [], |row| row.get(0))?;
+    pub(crate) fn load(db: &Db) -> Result<Self> {
+        let last: Option<String> = db.one("SELECT max(ts) FROM messages", [])?;
         let last_micros = last.map_or(0, |ts| {
             let digits: String = ts.chars().filter(char::is_ascii_digit).collect();
             digits.parse().unwrap_or(0)
@@ -30,7 +29,7 @@ impl Stamps {
     }
 
     /// What other hubs of the same store gave meanwhile.
-    pub(super) fn catch_up(&mut self, db: &Db) -> Result<(), Trouble> {
+    pub(super) fn catch_up(&mut self, db: &Db) -> Result<()> {
         let given = shared::last_stamp(db)?.unwrap_or_default();
         self.last_micros = self.last_micros.max(given);
         Ok(())
@@ -86,10 +85,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Carries out one change of the batch; an error or a panic undoes only that.
-    pub(super) fn carry_out<T>(
-        &mut self,
-        work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+    pub(super) fn carry_out<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.undoing("change", |tx| {
             catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|panic| {
                 error!(panic = words(&*panic), "a change of the store panicked");
@@ -100,10 +96,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Carries out a part of a change; an error undoes only that.
-    pub(crate) fn attempt<T>(
-        &mut self,
-        work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+    pub(crate) fn attempt<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         // Savepoints nest, also under one name.
         self.undoing("part", work)
     }
@@ -111,8 +104,8 @@ impl<'a> Tx<'a> {
     fn undoing<T>(
         &mut self,
         savepoint: &str,
-        work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         let said = self.notices.len();
         self.db.execute_batch(&format!("SAVEPOINT {savepoint}"))?;
         let outcome = work(self);
@@ -130,7 +123,7 @@ impl<'a> Tx<'a> {
 
     /// What is to be said after the commit, and whether the connection is as sound
     /// as before.
-    pub(super) fn finish(self) -> Result<(Vec<Notice>, bool), Trouble> {
+    pub(super) fn finish(self) -> Result<(Vec<Notice>, bool)> {
         match self.spoiled {
             Some(error) => Err(error.into()),
             None => Ok((self.notices, !self.panicked)),

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use crate::{
     budget,
-    error::Trouble,
-    log::notice::AgentKey,
+    error::Result,
+    log::AgentKey,
     presence::{self, Member, facts::Known},
-    store::{db::Db, sql::params},
+    store::{Db, params},
 };
 
 /// One agent.
@@ -30,7 +30,7 @@ pub(crate) fn all(
     db: &Db,
     online: &HashSet<AgentKey>,
     mut known: HashMap<AgentKey, Known>,
-) -> Result<Vec<AgentView>, Trouble> {
+) -> Result<Vec<AgentView>> {
     let members = presence::team(db, None, online, db.now_ms())?;
     let today = budget::day_of(db.now_ms());
     let view = |mut member: Member| {
@@ -45,10 +45,10 @@ pub(crate) fn all(
     members.into_iter().map(view).collect()
 }
 
-fn spent(db: &Db, repo: &str, role: Role, day: &str) -> Result<Usd, Trouble> {
+fn spent(db: &Db, repo: &str, role: Role, day: &str) -> Result<Usd> {
     let sql = "SELECT coalesce(sum(coalesce(cost, amount)), 0) FROM reservations
         WHERE repo = ?1 AND role = ?2 AND day = ?3";
-    let keys = params![repo, role.as_str(), day];
-    let nanos: i64 = db.prepare_cached(sql)?.query_row(keys, |row| row.get(0))?;
+    let keys = params![repo, role, day];
+    let nanos: i64 = db.one(sql, keys)?;
     Ok(Usd::from_nanos(nanos))
 }

@@ -7,11 +7,10 @@ use butler_turn::{Spent, SpentOn, ThreadFold};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::store::sql::params;
 use crate::{
     budget::{self, Caps},
-    error::Trouble,
-    store::db::Db,
+    error::Result,
+    store::{Db, params},
     views::{needs, overview},
 };
 
@@ -64,12 +63,7 @@ const DAYS: usize = 30;
 const THREADS: i64 = 50;
 
 /// Adds everything up.
-pub(crate) fn bill(
-    db: &Db,
-    thread: Option<&ThreadId>,
-    caps: &Caps,
-    today: &str,
-) -> Result<Bill, Trouble> {
+pub(crate) fn bill(db: &Db, thread: Option<&ThreadId>, caps: &Caps, today: &str) -> Result<Bill> {
     let caps = match thread {
         Some(thread) => &budget::caps_in(db, thread, caps)?,
         None => caps,
@@ -128,7 +122,7 @@ fn went_to(records: &[Value]) -> Vec<WentTo> {
 }
 
 /// Sums by one column, dearest first. The column is ours, never from outside.
-fn lines(db: &Db, column: &'static str, thread: Option<&ThreadId>) -> Result<Vec<Line>, Trouble> {
+fn lines(db: &Db, column: &'static str, thread: Option<&ThreadId>) -> Result<Vec<Line>> {
     let sql = format!(
         "SELECT {column}, count(*), sum(coalesce(cost, amount)) AS spent FROM reservations
          WHERE ?1 IS NULL OR (channel = ?1 AND root = ?2) GROUP BY 1 ORDER BY spent DESC, 1"
@@ -146,7 +140,7 @@ fn lines(db: &Db, column: &'static str, thread: Option<&ThreadId>) -> Result<Vec
     Ok(lines.collect())
 }
 
-fn threads(db: &Db) -> Result<Vec<ThreadLine>, Trouble> {
+fn threads(db: &Db) -> Result<Vec<ThreadLine>> {
     let rows: Vec<(String, String, i64, i64, String)> = db.rows(
         "SELECT s.channel, s.root, count(*), sum(coalesce(cost, amount)) AS spent,
                 coalesce((SELECT json_extract(m.body, '$.text') FROM messages m

@@ -1,12 +1,15 @@
 //! Threads by phase. The phase is derived from what happened, never stored: the
 //! last hand-over says whose turn it is, a decision about the merge ends it.
 
-use butler_protocol::{ChannelId, MessageTs, PrNumber, Role, ThreadId, ThreadSummary, Usd};
+use butler_protocol::{ChannelId, PrNumber, Role, ThreadId, ThreadSummary, Usd};
 use serde::Serialize;
 
-use crate::store::db::Db;
-use crate::store::sql::{OptionalExtension, params};
-use crate::{error::Trouble, presence::Job, views::needs};
+use crate::{
+    error::Result,
+    presence::Job,
+    store::{Db, Known, from_row, params},
+    views::needs,
+};
 
 /// Where a thread stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -69,6 +72,9 @@ pub(crate) struct ThreadCard {
     pub(crate) pull: Option<(u64, String)>,
 }
 
+from_row! { ThreadCard: thread, channel, title, author, replies, latest, open_cards, spent;
+phase: Phase::Pm, working: Vec::new(), pull: None }
+
 impl ThreadCard {
     /// As agents read it.
     pub(crate) fn summary(self) -> ThreadSummary {
@@ -92,7 +98,7 @@ pub(crate) fn threads(
     db: &Db,
     channel: Option<&ChannelId>,
     now_ms: i64,
-) -> Result<Vec<ThreadCard>, Trouble> {
+) -> Result<Vec<ThreadCard>> {
     let mut cards = roots(db, channel)?;
     // Each by itself, so that what is not shown costs nothing.
     for card in &mut cards {
@@ -111,117 +117,63 @@ pub(crate) fn threads(
     Ok(cards)
 }
 
-fn roots(db: &Db, channel: Option<&ChannelId>) -> Result<Vec<ThreadCard>, Trouble> {
-    let mut statement = db.prepare_cached(
+fn roots(db: &Db, channel: Option<&ChannelId>) -> Result<Vec<ThreadCard>> {
+    let mut found: Vec<ThreadCard> = db.rows(
         "SELECT m.channel, m.ts, c.name, coalesce(json_extract(m.body, '$.text'), ''), m.author,
-                (SELECT count(*) FROM messages r WHERE r.channel = m.channel AND r.root = m.ts AND r.ts <> m.ts),
-                (SELECT max(ts) FROM messages r WHERE r.channel = m.channel AND r.root = m.ts),
-                (SELECT count(*) FROM cards WHERE cards.channel = m.channel AND cards.root = m.ts AND choice IS NULL),
-                (SELECT coalesce(sum(coalesce(cost, amount)), 0) FROM reservations s
-                  WHERE s.channel = m.channel AND s.root = m.ts)
+           (SELECT count(*) FROM messages r WHERE r.channel = m.channel AND r.root = m.ts AND r.ts <> m.ts),
+           (SELECT max(ts) FROM messages r WHERE r.channel = m.channel AND r.root = m.ts),
+           (SELECT count(*) FROM cards WHERE cards.channel = m.channel AND cards.root = m.ts AND choice IS NULL),
+           (SELECT coalesce(sum(coalesce(cost, amount)), 0) FROM reservations s
+            WHERE s.channel = m.channel AND s.root = m.ts)
          FROM messages m JOIN channels c ON c.id = m.channel
          WHERE m.ts = m.root AND (?1 IS NULL OR m.channel = ?1) ORDER BY m.ts DESC LIMIT ?2",
+        params![channel, LIMIT],
     )?;
-    let rows = statement.query_map(params![channel.map(ChannelId::as_str), LIMIT], |row| {
-        Ok((
-            (row.get::<_, String>(0)?, row.get::<_, String>(1)?),
-            (row.get(2)?, row.get::<_, String>(3)?, row.get(4)?),
-            (row.get(5)?, row.get(6)?, row.get(7)?, row.get::<_, i64>(8)?),
-        ))
-    })?;
-    let mut found = Vec::new();
-    for row in rows {
-        let ((channel, root), (name, text, author), (replies, latest, open_cards, spent)) = row?;
-        let Ok(root) = root.parse::<MessageTs>() else {
-            continue;
-        };
-        found.push(ThreadCard {
-            thread: ThreadId::new(ChannelId::new(channel), root),
-            channel: name,
-            title: needs::title_of(&text),
-            author,
-            phase: Phase::Pm,
-            replies,
-            latest,
-            open_cards,
-            spent: Usd::from_nanos(spent),
-            working: Vec::new(),
-            pull: None,
-        });
+    for card in &mut found {
+        card.title = needs::title_of(&card.title);
     }
     Ok(found)
 }
 
 /// The role that was handed the work of a thread last, and whether its merge was decided.
-fn turn(db: &Db, thread: &ThreadId) -> Result<(Option<Role>, bool), Trouble> {
+fn turn(db: &Db, thread: &ThreadId) -> Result<(Option<Role>, bool)> {
     let (channel, root) = (thread.channel.as_str(), thread.root.as_str());
-    let handed: Option<Option<String>> = db
-        .prepare_cached(
-            "SELECT json_extract(body, '$.metadata.event_payload.to') FROM messages
+    let handed: Option<Option<String>> = db.first(
+        "SELECT json_extract(body, '$.metadata.event_payload.to') FROM messages
              WHERE channel = ?1 AND root = ?2 AND role IS NOT NULL
                AND json_extract(body, '$.metadata.event_payload.kind')
                  IN ('task', 'ready_for_review', 'verdict')
              ORDER BY ts DESC LIMIT 1",
-        )?
-        .query_row(params![channel, root], |row| row.get(0))
-        .optional()?;
+        params![channel, root],
+    )?;
     // What was never handed over is not over either.
     let Some(to) = handed else {
         return Ok((None, false));
     };
-    let ended = db
-        .prepare_cached(
-            "SELECT 1 FROM cards WHERE channel = ?1 AND root = ?2
+    let ended = db.has(
+        "SELECT 1 FROM cards WHERE channel = ?1 AND root = ?2
              AND kind = 'merge' AND choice IN ('merge', 'close') LIMIT 1",
-        )?
-        .exists(params![channel, root])?;
+        params![channel, root],
+    )?;
     let role = to.and_then(|words| words.split(',').next()?.parse().ok());
     Ok((role, ended))
 }
 
 /// The newest pull request of a thread, and its state.
-fn pull(db: &Db, thread: &ThreadId) -> Result<Option<(u64, String)>, Trouble> {
-    let found = db
-        .prepare_cached(
-            "SELECT number, state FROM pulls WHERE channel = ?1 AND root = ?2
-             ORDER BY number DESC LIMIT 1",
-        )?
-        .query_row(
-            params![thread.channel.as_str(), thread.root.as_str()],
-            |row| Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?)),
-        )
-        .optional()?;
-    Ok(found)
+fn pull(db: &Db, thread: &ThreadId) -> Result<Option<(u64, String)>> {
+    let sql = "SELECT number, state FROM pulls WHERE channel = ?1 AND root = ?2
+         ORDER BY number DESC LIMIT 1";
+    Ok(db.first(sql, [thread])?)
 }
 
-fn working(db: &Db, now_ms: i64) -> Result<Vec<(Role, Job)>, Trouble> {
-    let mut statement = db.prepare_cached(
-        "SELECT channel, root, role, step, since_ms FROM activity
+fn working(db: &Db, now_ms: i64) -> Result<Vec<(Role, Job)>> {
+    let rows = db.rows::<(Known<Role>, Job)>(
+        "SELECT role, channel, root, step, since_ms FROM activity
          WHERE state = 'working' AND ?1 - heard_ms <= lease_ms ORDER BY since_ms",
+        [now_ms],
     )?;
-    let rows = statement.query_map([now_ms], |row| {
-        Ok((
-            format!("{}/{}", row.get::<_, String>(0)?, row.get::<_, String>(1)?),
-            row.get::<_, String>(2)?,
-            row.get::<_, Option<String>>(3)?,
-            row.get::<_, i64>(4)?,
-        ))
-    })?;
-    let mut found = Vec::new();
-    for row in rows {
-        let (thread, role, step, since_ms) = row?;
-        if let (Ok(role), Ok(thread)) = (role.parse(), thread.parse()) {
-            found.push((
-                role,
-                Job {
-                    thread,
-                    step,
-                    since_ms,
-                },
-            ));
-        }
-    }
-    Ok(found)
+    let known = |(Known(role), job)| Some((role?, job));
+    Ok(rows.into_iter().filter_map(known).collect())
 }
 
 #[cfg(test)]

@@ -12,13 +12,12 @@ use crate::{
         self, Caps,
         limits::{self, Limits},
     },
-    error::Trouble,
-    log::notice::AgentKey,
+    error::Result,
+    log::AgentKey,
     presence::facts::Known,
     store::{
-        db::Db,
+        Db, from_row, params,
         retention::{self, Held},
-        sql::params,
     },
 };
 
@@ -85,6 +84,9 @@ pub(crate) struct PersonRow {
     pub(crate) month: Spent,
 }
 
+from_row! { Spent: spent; of: None }
+from_row! { PersonRow: name, today, month, calls_today }
+
 /// A limit of a repository that was reached, and how often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct LimitRow {
@@ -104,7 +106,7 @@ pub(crate) struct Beside {
     pub(crate) version: String,
 }
 
-pub(crate) fn all(db: &Db, beside: &Beside) -> Result<Company, Trouble> {
+pub(crate) fn all(db: &Db, beside: &Beside) -> Result<Company> {
     let today = budget::day_of(db.now_ms());
     let mut repos = teams(db, beside)?;
     for (name, spent) in spent(db, &today)? {
@@ -130,26 +132,19 @@ pub(crate) fn all(db: &Db, beside: &Beside) -> Result<Company, Trouble> {
     })
 }
 
-fn teams(db: &Db, beside: &Beside) -> Result<BTreeMap<String, RepoRow>, Trouble> {
+fn teams(db: &Db, beside: &Beside) -> Result<BTreeMap<String, RepoRow>> {
     let now_ms = db.now_ms();
     let mut repos: BTreeMap<String, RepoRow> = BTreeMap::new();
-    let mut statement = db.prepare_cached(
-        "SELECT id, repo, role, (SELECT count(*) FROM deliveries WHERE agent = agents.id),
+
+    for (key, repo, role, waiting, oldest_ms) in db
+        .rows::<(AgentKey, String, String, i64, Option<i64>)>(
+            "SELECT id, repo, role, (SELECT count(*) FROM deliveries WHERE agent = agents.id),
            (SELECT at_ms FROM events WHERE seq =
              (SELECT min(seq) FROM deliveries WHERE agent = agents.id))
          FROM agents ORDER BY repo, id LIMIT ?1",
-    )?;
-    let rows = statement.query_map([MOST * 6], |row| {
-        Ok((
-            row.get::<_, AgentKey>(0)?,
-            row.get::<_, String>(1)?,
-            row.get::<_, String>(2)?,
-            row.get::<_, i64>(3)?,
-            row.get::<_, Option<i64>>(4)?,
-        ))
-    })?;
-    for row in rows {
-        let (key, repo, role, waiting, oldest_ms) = row?;
+            [MOST * 6],
+        )?
+    {
         let one = repos.entry(repo).or_default();
         let Ok(role) = role.parse() else { continue };
         let connected = beside.online.contains(&key);
@@ -184,47 +179,34 @@ fn named(word: &str) -> Option<String> {
 type Used = (Usd, Usd, i64);
 
 /// The same per repo.
-fn spent(db: &Db, today: &str) -> Result<BTreeMap<String, Used>, Trouble> {
-    let mut statement = db.prepare_cached(
+fn spent(db: &Db, today: &str) -> Result<BTreeMap<String, Used>> {
+    let rows = db.rows(
         "SELECT repo, CAST(sum(CASE WHEN day = ?1 THEN coalesce(cost, amount) ELSE 0 END) AS BIGINT),
-           CAST(sum(coalesce(cost, amount)) AS BIGINT),
-           CAST(sum(CASE WHEN day = ?1 THEN 1 ELSE 0 END) AS BIGINT)
+         CAST(sum(coalesce(cost, amount)) AS BIGINT),
+         CAST(sum(CASE WHEN day = ?1 THEN 1 ELSE 0 END) AS BIGINT)
          FROM reservations WHERE day >= ?2 GROUP BY repo",
+        params![today, month_of(today)],
     )?;
-    let rows = statement.query_map(params![today, month_of(today)], |row| {
-        let money = (Usd::from_nanos(row.get(1)?), Usd::from_nanos(row.get(2)?));
-        Ok((row.get(0)?, (money.0, money.1, row.get(3)?)))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(rows.into_iter().collect())
 }
 
 fn month_of(day: &str) -> &str {
     day.get(..7).unwrap_or(day)
 }
 
-fn people(db: &Db, today: &str, limits: &Limits) -> Result<Vec<PersonRow>, Trouble> {
-    let mut statement = db.prepare_cached(
+fn people(db: &Db, today: &str, limits: &Limits) -> Result<Vec<PersonRow>> {
+    let mut people: Vec<PersonRow> = db.rows(
         "SELECT coalesce(people.name, person),
-           CAST(sum(CASE WHEN day = ?1 THEN coalesce(cost, amount) ELSE 0 END) AS BIGINT),
-           CAST(sum(coalesce(cost, amount)) AS BIGINT),
-           CAST(sum(CASE WHEN day = ?1 THEN 1 ELSE 0 END) AS BIGINT)
+         CAST(sum(CASE WHEN day = ?1 THEN coalesce(cost, amount) ELSE 0 END) AS BIGINT),
+         CAST(sum(coalesce(cost, amount)) AS BIGINT),
+         CAST(sum(CASE WHEN day = ?1 THEN 1 ELSE 0 END) AS BIGINT)
          FROM reservations LEFT JOIN people ON people.id = person
          WHERE day >= ?2 AND person IS NOT NULL GROUP BY person, people.name
          ORDER BY 3 DESC, 1 LIMIT ?3",
+        params![today, month_of(today), MOST],
     )?;
-    let rows = statement.query_map(params![today, month_of(today), MOST], |row| {
-        Ok(PersonRow {
-            name: row.get(0)?,
-            calls_today: row.get(3)?,
-            today: Spent {
-                spent: Usd::from_nanos(row.get(1)?),
-                of: limits.person_day,
-            },
-            month: Spent {
-                spent: Usd::from_nanos(row.get(2)?),
-                of: limits.person_month,
-            },
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    for one in &mut people {
+        (one.today.of, one.month.of) = (limits.person_day, limits.person_month);
+    }
+    Ok(people)
 }

@@ -3,8 +3,8 @@
 use butler_protocol::LearningFigures;
 
 use crate::{
-    error::Trouble,
-    store::{db::Db, sql::params},
+    error::Result,
+    store::{Db, params},
 };
 
 /// The learnings of one repository.
@@ -17,18 +17,17 @@ pub(crate) struct TeamMemory {
 }
 
 /// Keeps what was counted last.
-pub(crate) fn keep(db: &Db, repo: &str, figures: &[LearningFigures]) -> Result<(), Trouble> {
+pub(crate) fn keep(db: &Db, repo: &str, figures: &[LearningFigures]) -> Result<()> {
     let text = serde_json::to_string(figures).unwrap_or_else(|_| "[]".to_owned());
-    db.execute(
+    db.run(
         "INSERT INTO memory (repo, figures, told_ms) VALUES (?1, ?2, ?3)
          ON CONFLICT (repo) DO UPDATE SET figures = excluded.figures, told_ms = excluded.told_ms",
         params![repo, text, db.now_ms()],
-    )?;
-    Ok(())
+    )
 }
 
 /// Every team's, by repository.
-pub(crate) fn all(db: &Db) -> Result<Vec<TeamMemory>, Trouble> {
+pub(crate) fn all(db: &Db) -> Result<Vec<TeamMemory>> {
     let sql = "SELECT repo, figures, told_ms FROM memory ORDER BY repo";
     let rows = db.rows::<(String, String, i64)>(sql, [])?.into_iter();
     let teams = rows.map(|(repo, figures, told_ms)| TeamMemory {

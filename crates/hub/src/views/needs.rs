@@ -11,13 +11,10 @@ use butler_slack::mrkdwn;
 use serde::Serialize;
 
 use crate::{
-    error::Trouble,
+    error::{Result, Trouble},
     identity::Person,
-    store::{db::Db, sql::params},
-    workspace::{
-        access, channels,
-        decide::{self, Rules},
-    },
+    store::{Db, params},
+    workspace::{Rules, access, channels, decide},
 };
 
 /// One thing that waits.
@@ -104,12 +101,12 @@ impl Kind {
 }
 
 /// Everything that waits for anybody, what waits longest first.
-pub(crate) fn of_all(db: &Db) -> Result<Vec<Need>, Trouble> {
+pub(crate) fn of_all(db: &Db) -> Result<Vec<Need>> {
     waiting(db, |_| Ok(true), |_| Ok(true))
 }
 
 /// Everything that waits for a person, what waits longest first.
-pub(crate) fn of(db: &Db, rules: &Rules, person: &Person) -> Result<Vec<Need>, Trouble> {
+pub(crate) fn of(db: &Db, rules: &Rules, person: &Person) -> Result<Vec<Need>> {
     let decides = |card: &DecisionView| may_decide(db, rules, card, person);
     let concerns = |need: &Need| Ok(rules.in_slack || concerns(db, &need.thread, person)?);
     waiting(db, decides, concerns)
@@ -118,9 +115,9 @@ pub(crate) fn of(db: &Db, rules: &Rules, person: &Person) -> Result<Vec<Need>, T
 /// The cards and what is none, without what is over and what a person put away, in order.
 fn waiting(
     db: &Db,
-    decides: impl Fn(&DecisionView) -> Result<bool, Trouble>,
-    concerns: impl Fn(&Need) -> Result<bool, Trouble>,
-) -> Result<Vec<Need>, Trouble> {
+    decides: impl Fn(&DecisionView) -> Result<bool>,
+    concerns: impl Fn(&Need) -> Result<bool>,
+) -> Result<Vec<Need>> {
     let mut found = Vec::new();
     for card in decide::waiting(db)? {
         if decides(&card)? {
@@ -142,12 +139,7 @@ fn waiting(
     Ok(kept)
 }
 
-fn may_decide(
-    db: &Db,
-    rules: &Rules,
-    card: &DecisionView,
-    person: &Person,
-) -> Result<bool, Trouble> {
+fn may_decide(db: &Db, rules: &Rules, card: &DecisionView, person: &Person) -> Result<bool> {
     let repo = channels::get(db, &card.asked.thread.channel)?.repo;
     match access::check(db, rules, &repo, &card.asked, person) {
         Ok(()) => Ok(true),
@@ -157,7 +149,7 @@ fn may_decide(
     }
 }
 
-fn of_card(db: &Db, card: &DecisionView) -> Result<Need, Trouble> {
+fn of_card(db: &Db, card: &DecisionView) -> Result<Need> {
     let asked = &card.asked;
     let why = match asked.kind {
         DecisionKind::Plan => "The plan is waiting for approval",
@@ -193,7 +185,7 @@ fn need(
     kind: Kind,
     why: String,
     since_ms: i64,
-) -> Result<Need, Trouble> {
+) -> Result<Need> {
     let newest = match role {
         Some(role) if kind == Kind::Question => last_words(db, &thread, role)?,
         _ => None,
@@ -219,7 +211,7 @@ fn place((channel, root, role): Where) -> Option<(ThreadId, Option<Role>)> {
     Some((thread, role.parse().ok()))
 }
 
-fn rows(db: &Db, sql: &str) -> Result<Vec<(Where, i64)>, Trouble> {
+fn rows(db: &Db, sql: &str) -> Result<Vec<(Where, i64)>> {
     let rows = db.rows::<(String, String, String, i64)>(sql, [])?;
     let rows = rows.into_iter();
     Ok(rows
@@ -228,7 +220,7 @@ fn rows(db: &Db, sql: &str) -> Result<Vec<(Where, i64)>, Trouble> {
 }
 
 /// Roles that sleep until a person answers.
-fn questions(db: &Db) -> Result<Vec<Need>, Trouble> {
+fn questions(db: &Db) -> Result<Vec<Need>> {
     let parked = rows(
         db,
         "SELECT channel, root, role, since_ms FROM activity WHERE state = 'parked'",
@@ -253,18 +245,18 @@ fn questions(db: &Db) -> Result<Vec<Need>, Trouble> {
 }
 
 /// The last record of a role that says what it does.
-fn last_state(db: &Db, (channel, root, role): &Where) -> Result<Option<Record>, Trouble> {
+fn last_state(db: &Db, (channel, root, role): &Where) -> Result<Option<Record>> {
     let sql = "SELECT entry FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3
         AND json_extract(entry, '$.record.t') IN
           ('activation_started', 'activation_ended', 'assistant', 'parked', 'user')
         ORDER BY seq DESC LIMIT 1";
-    let entry: Option<(String,)> = db.first(sql, params![channel, root, role])?;
+    let entry: Option<String> = db.first(sql, params![channel, root, role])?;
     // A record of a later release is none that waits as we know it.
-    Ok(entry.and_then(|(entry,)| Some(serde_json::from_str::<Entry>(&entry).ok()?.record)))
+    Ok(entry.and_then(|entry| Some(serde_json::from_str::<Entry>(&entry).ok()?.record)))
 }
 
 /// Threads that a person stopped and nobody told to go on.
-fn stopped(db: &Db) -> Result<Vec<Need>, Trouble> {
+fn stopped(db: &Db) -> Result<Vec<Need>> {
     let stops = rows(
         db,
         "SELECT s.channel, s.root, s.role, coalesce(e.at_ms, 0) FROM stops s
@@ -283,7 +275,7 @@ fn stopped(db: &Db) -> Result<Vec<Need>, Trouble> {
 }
 
 /// Threads whose last stretch of work did not end well.
-fn failed(db: &Db) -> Result<Vec<Need>, Trouble> {
+fn failed(db: &Db) -> Result<Vec<Need>> {
     let rows: Vec<(String, String, String, String, i64)> = db.rows(
         "SELECT channel, root, role, entry, at_ms FROM (SELECT channel, root, role, entry, at_ms,
              row_number() OVER (PARTITION BY channel, root ORDER BY at_ms DESC) AS place
@@ -318,16 +310,16 @@ fn failed(db: &Db) -> Result<Vec<Need>, Trouble> {
 }
 
 /// Whether anybody began to work in a thread after a moment.
-fn went_on(db: &Db, thread: &ThreadId, at_ms: i64) -> Result<bool, Trouble> {
+fn went_on(db: &Db, thread: &ThreadId, at_ms: i64) -> Result<bool> {
     let sql = "SELECT 1 FROM records WHERE channel = ?1 AND root = ?2
         AND CAST(json_extract(entry, '$.at_ms') AS BIGINT) > ?3
         AND json_extract(entry, '$.record.t') = 'activation_started' LIMIT 1";
-    let keys = params![thread.channel.as_str(), thread.root.as_str(), at_ms];
-    Ok(db.prepare_cached(sql)?.exists(keys)?)
+    let keys = params![thread, at_ms];
+    Ok(db.has(sql, keys)?)
 }
 
 /// Open pull requests about which the last word was Hold.
-fn held(db: &Db) -> Result<Vec<Need>, Trouble> {
+fn held(db: &Db) -> Result<Vec<Need>> {
     let pulls = rows(
         db,
         "SELECT channel, root, from_role, asked_ms FROM (SELECT p.channel, p.root, c.from_role,
@@ -349,31 +341,30 @@ fn held(db: &Db) -> Result<Vec<Need>, Trouble> {
 }
 
 /// Whether the last pull request of a thread was merged or closed.
-fn is_over(db: &Db, thread: &ThreadId) -> Result<bool, Trouble> {
+fn is_over(db: &Db, thread: &ThreadId) -> Result<bool> {
     let sql = "SELECT state <> 'open' FROM pulls WHERE channel = ?1 AND root = ?2
         ORDER BY number DESC LIMIT 1";
-    let keys = params![thread.channel.as_str(), thread.root.as_str()];
-    let (over,) = db.first(sql, keys)?.unwrap_or((false,));
-    Ok(over)
+    let keys = [thread];
+    Ok(db.first(sql, keys)?.unwrap_or(false))
 }
 
 /// Whether a person took part in a thread. One in which nobody did is everybody's.
-fn concerns(db: &Db, thread: &ThreadId, person: &Person) -> Result<bool, Trouble> {
-    let keys = params![thread.channel.as_str(), thread.root.as_str()];
-    let people: Vec<(String,)> = db.rows(
+fn concerns(db: &Db, thread: &ThreadId, person: &Person) -> Result<bool> {
+    let keys = [thread];
+    let people: Vec<String> = db.rows(
         "SELECT DISTINCT author FROM messages WHERE channel = ?1 AND root = ?2 AND role IS NULL
          UNION SELECT r.person FROM run_items i JOIN runs r USING (repo, request)
          WHERE i.channel = ?1 AND i.root = ?2",
         keys,
     )?;
-    Ok(people.is_empty() || people.iter().any(|(one,)| one == person.id.as_str()))
+    Ok(people.is_empty() || people.iter().any(|one| one == person.id.as_str()))
 }
 
 /// Whether a person put the thread away since.
-fn is_archived(db: &Db, need: &Need) -> Result<bool, Trouble> {
+fn is_archived(db: &Db, need: &Need) -> Result<bool> {
     let sql = "SELECT ts, coalesce(json_extract(body, '$.text'), '') FROM messages
         WHERE channel = ?1 AND root = ?2 AND role IS NULL ORDER BY ts DESC LIMIT 1";
-    let keys = params![need.thread.channel.as_str(), need.thread.root.as_str()];
+    let keys = params![need.thread];
     let Some([ts, text]) = db.first::<[String; 2]>(sql, keys)? else {
         return Ok(false);
     };
@@ -382,24 +373,20 @@ fn is_archived(db: &Db, need: &Need) -> Result<bool, Trouble> {
 }
 
 /// The newest message of a role in a thread, and its first line.
-fn last_words(
-    db: &Db,
-    thread: &ThreadId,
-    role: Role,
-) -> Result<Option<(MessageTs, String)>, Trouble> {
+fn last_words(db: &Db, thread: &ThreadId, role: Role) -> Result<Option<(MessageTs, String)>> {
     let sql = "SELECT ts, coalesce(json_extract(body, '$.text'), '') FROM messages
         WHERE channel = ?1 AND root = ?2 AND role = ?3 ORDER BY ts DESC LIMIT 1";
-    let keys = params![thread.channel.as_str(), thread.root.as_str(), role.as_str()];
+    let keys = params![thread, role];
     let found: Option<[String; 2]> = db.first(sql, keys)?;
     Ok(found.and_then(|[ts, text]| Some((ts.parse().ok()?, first_line(&text)))))
 }
 
 /// What a thread is about: its first line.
-pub(crate) fn title(db: &Db, thread: &ThreadId) -> Result<String, Trouble> {
+pub(crate) fn title(db: &Db, thread: &ThreadId) -> Result<String> {
     let sql = "SELECT coalesce(json_extract(body, '$.text'), '') FROM messages
         WHERE channel = ?1 AND ts = ?2";
-    let keys = params![thread.channel.as_str(), thread.root.as_str()];
-    let (text,): (String,) = db.first(sql, keys)?.unwrap_or_default();
+    let keys = [thread];
+    let text: String = db.first(sql, keys)?.unwrap_or_default();
     Ok(title_of(&text))
 }
 

@@ -4,13 +4,12 @@ use butler_protocol::{DecisionView, MessageTs, PullStatus, Role, ThreadId, Usd};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::store::sql::params;
 use crate::{
     budget::{self, Caps},
-    error::Trouble,
+    error::Result,
     person_api::person_actions::thread_actions,
     presence::activity::{self, Status},
-    store::{cold, db::Db},
+    store::{Db, cold},
     views::pulls,
     workspace::{channels, decide, message, read},
 };
@@ -63,7 +62,7 @@ pub(crate) fn thread(
     thread: &ThreadId,
     caps: &Caps,
     window: &Window,
-) -> Result<ThreadView, Trouble> {
+) -> Result<ThreadView> {
     channels::get(db, &thread.channel)?;
     let root = message::root_of(db, &thread.channel, &thread.root)?;
     let thread = ThreadId::new(thread.channel.clone(), root);
@@ -90,27 +89,21 @@ pub(crate) fn thread(
     })
 }
 
-fn calls(db: &Db, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
-    let mut statement = db.prepare_cached(
+fn calls(db: &Db, thread: &ThreadId) -> Result<Vec<Value>> {
+    let rows = db.rows::<(String, String, i64, i64, i64)>(
         "SELECT role, coalesce(model, ''), count(*), sum(coalesce(cost, 0)),
-                sum(CASE WHEN cost IS NULL THEN amount ELSE 0 END)
+           sum(CASE WHEN cost IS NULL THEN amount ELSE 0 END)
          FROM reservations WHERE channel = ?1 AND root = ?2 GROUP BY role, model ORDER BY role, coalesce(model, '')",
+        [thread],
     )?;
-    let rows = statement.query_map(
-        params![thread.channel.as_str(), thread.root.as_str()],
-        |row| {
-            Ok(
-                json!({"role": row.get::<_, String>(0)?, "model": row.get::<_, String>(1)?,
-                "calls": row.get::<_, i64>(2)?, "cost": row.get::<_, i64>(3)?,
-                "reserved": row.get::<_, i64>(4)?}),
-            )
-        },
-    )?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = rows.into_iter().map(|(role, model, calls, cost, reserved)| {
+        json!({"role": role, "model": model, "calls": calls, "cost": cost, "reserved": reserved})
+    });
+    Ok(rows.collect())
 }
 
 /// What the roles did in a thread, in the order of time.
-pub(crate) fn records(db: &Db, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
+pub(crate) fn records(db: &Db, thread: &ThreadId) -> Result<Vec<Value>> {
     let mut found = Vec::new();
     for (role, _, line) in cold::lines(db, thread)? {
         let entry: Value = serde_json::from_str(&line)?;

@@ -1,17 +1,12 @@
 //! Pull requests as their agents last described them.
 
-use butler_protocol::{
-    BranchName, CommitSha, MessageTs, PrNumber, PullNews, PullStatus, ThreadId, fault,
-};
+use butler_protocol::{BranchName, CommitSha, PrNumber, PullNews, PullStatus, ThreadId, fault};
 use serde::Serialize;
 
 use crate::{
-    error::Trouble,
+    error::Result,
     identity::audit,
-    store::{
-        db::Db,
-        sql::{self, OptionalExtension, Row, params},
-    },
+    store::{Db, from_row, params},
 };
 
 /// A pull request.
@@ -37,47 +32,33 @@ pub(crate) struct Pull {
     pub(crate) diff: Option<String>,
 }
 
+from_row! { Pull: repo, number, thread, title, body, branch, head, state, at_ms, url; last_diff:
+None, diff: None }
+
 /// Number and state of a thread's newest one.
-pub(crate) fn brief(db: &Db, thread: &ThreadId) -> Result<Option<(u64, PullStatus)>, Trouble> {
+pub(crate) fn brief(db: &Db, thread: &ThreadId) -> Result<Option<(u64, PullStatus)>> {
     let sql = "SELECT number, state FROM pulls WHERE channel = ?1 AND root = ?2
-        ORDER BY number DESC LIMIT 1";
-    let keys = params![thread.channel.as_str(), thread.root.as_str()];
-    let found: Option<(i64, String)> = db.first(sql, keys)?;
-    Ok(found.map(|(number, state)| (number.unsigned_abs(), status(&state))))
+         ORDER BY number DESC LIMIT 1";
+    Ok(db.first(sql, [thread])?)
 }
 
 /// Writes the newest word down. What was merged stays merged. Whether it says so for the
 /// first time.
-pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<bool, Trouble> {
+pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<bool> {
     fault("hub.before-pull");
     let number = i64::try_from(news.number.0).unwrap_or(i64::MAX);
-    let was_merged = db
-        .prepare_cached("SELECT 1 FROM pulls WHERE repo = ?1 AND number = ?2 AND state = 'merged'")?
-        .exists(params![repo, number])?;
-    db.prepare_cached(
-        "INSERT INTO pulls (repo, number, channel, root, title, body, branch, head, state, diff, at_ms, url)
+    let was_merged = db.has(
+        "SELECT 1 FROM pulls WHERE repo = ?1 AND number = ?2 AND state = 'merged'",
+        params![repo, number],
+    )?;
+    db.execute("INSERT INTO pulls (repo, number, channel, root, title, body, branch, head, state, diff, at_ms, url)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, coalesce(?7, ''), ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT (repo, number) DO UPDATE SET
            title = excluded.title, body = excluded.body, head = excluded.head,
            branch = coalesce(?7, pulls.branch), diff = coalesce(?10, pulls.diff), at_ms = excluded.at_ms,
            url = coalesce(?12, pulls.url),
            last_diff = CASE WHEN ?10 <> pulls.diff THEN pulls.diff ELSE pulls.last_diff END,
-           state = CASE WHEN pulls.state = 'merged' THEN pulls.state ELSE excluded.state END",
-    )?
-    .execute(params![
-        repo,
-        number,
-        news.thread.channel.as_str(),
-        news.thread.root.as_str(),
-        news.title,
-        news.body,
-        news.branch.as_ref().map(butler_protocol::BranchName::as_str),
-        news.head.as_str(),
-        news.state.as_str(),
-        news.diff,
-        db.now_ms(),
-        news.url
-    ])?;
+           state = CASE WHEN pulls.state = 'merged' THEN pulls.state ELSE excluded.state END", params![repo, number, news.thread, news.title, news.body, news.branch.as_ref(), news.head, news.state, news.diff, db.now_ms(), news.url])?;
     let is_merged = news.state == PullStatus::Merged && !was_merged;
     if is_merged {
         audit::merged(db, repo, news)?;
@@ -89,44 +70,32 @@ pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<bool, Trouble
 const COLUMNS: &str = "repo, number, channel, root, title, body, branch, head, state, at_ms, url";
 
 /// The newest pull request of a thread, with its diff.
-pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Option<Pull>, Trouble> {
+pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Option<Pull>> {
     let sql = format!(
         "SELECT {COLUMNS}, diff, last_diff FROM pulls WHERE channel = ?1 AND root = ?2
          ORDER BY number DESC LIMIT 1"
     );
-    let found = db
-        .prepare_cached(&sql)?
-        .query_row(
-            params![thread.channel.as_str(), thread.root.as_str()],
-            |row| Ok((read(row)?, row.get(11)?, row.get(12)?)),
-        )
-        .optional()?;
-    Ok(found.and_then(|(pull, diff, last_diff)| {
-        Some(Pull {
-            diff,
-            last_diff,
-            ..pull?
-        })
+    let found = db.first::<(Pull, Option<String>, Option<String>)>(&sql, [thread])?;
+    Ok(found.map(|(pull, diff, last_diff)| Pull {
+        diff,
+        last_diff,
+        ..pull
     }))
 }
 
 /// Whether a thread has a pull request that waits for somebody.
-pub(crate) fn has_open(db: &Db, thread: &ThreadId) -> Result<bool, Trouble> {
-    let found = db
-        .prepare_cached(
-            "SELECT 1 FROM pulls WHERE channel = ?1 AND root = ?2 AND state = 'open' LIMIT 1",
-        )?
-        .exists(params![thread.channel.as_str(), thread.root.as_str()])?;
+pub(crate) fn has_open(db: &Db, thread: &ThreadId) -> Result<bool> {
+    let found = db.has(
+        "SELECT 1 FROM pulls WHERE channel = ?1 AND root = ?2 AND state = 'open' LIMIT 1",
+        [thread],
+    )?;
     Ok(found)
 }
 
 /// All of them, newest first, without their diffs.
-pub(crate) fn list(db: &Db) -> Result<Vec<Pull>, Trouble> {
+pub(crate) fn list(db: &Db) -> Result<Vec<Pull>> {
     let sql = format!("SELECT {COLUMNS} FROM pulls ORDER BY at_ms DESC LIMIT 200");
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([], read)?;
-    let found: Vec<Option<Pull>> = rows.collect::<Result<_, _>>()?;
-    Ok(found.into_iter().flatten().collect())
+    Ok(db.rows(&sql, [])?)
 }
 
 /// Closed ones are looked after so long: somebody may open them again.
@@ -134,15 +103,13 @@ const REOPENED_MS: i64 = 14 * 24 * 60 * 60 * 1000;
 
 /// Those of a repo that others may still do something to, oldest first, without their
 /// diffs.
-pub(crate) fn to_watch(db: &Db, repo: &str) -> Result<Vec<PullNews>, Trouble> {
+pub(crate) fn to_watch(db: &Db, repo: &str) -> Result<Vec<PullNews>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM pulls WHERE repo = ?1
          AND (state = 'open' OR (state = 'closed' AND at_ms > ?2)) ORDER BY number"
     );
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![repo, db.now_ms() - REOPENED_MS], read)?;
-    let found: Vec<Option<Pull>> = rows.collect::<Result<_, _>>()?;
-    let news = found.into_iter().flatten().map(|pull| PullNews {
+    let found: Vec<Pull> = db.rows(&sql, params![repo, db.now_ms() - REOPENED_MS])?;
+    let news = found.into_iter().map(|pull| PullNews {
         thread: pull.thread,
         number: PrNumber(pull.number),
         title: pull.title,
@@ -154,36 +121,4 @@ pub(crate) fn to_watch(db: &Db, repo: &str) -> Result<Vec<PullNews>, Trouble> {
         diff: None,
     });
     Ok(news.collect())
-}
-
-fn status(word: &str) -> PullStatus {
-    match word {
-        "merged" => PullStatus::Merged,
-        "closed" => PullStatus::Closed,
-        _ => PullStatus::Open,
-    }
-}
-
-/// A row; nothing when it is not about a thread.
-fn read(row: &Row<'_>) -> sql::Result<Option<Pull>> {
-    let state: String = row.get(8)?;
-    let root: Option<MessageTs> = row.get::<_, String>(3)?.parse().ok();
-    let Some(root) = root else { return Ok(None) };
-    Ok(Some(Pull {
-        repo: row.get(0)?,
-        number: row.get::<_, i64>(1)?.unsigned_abs(),
-        thread: ThreadId::new(
-            butler_protocol::ChannelId::new(row.get::<_, String>(2)?),
-            root,
-        ),
-        title: row.get(4)?,
-        body: row.get(5)?,
-        branch: row.get(6)?,
-        head: row.get(7)?,
-        state: status(&state),
-        at_ms: row.get(9)?,
-        url: row.get(10)?,
-        last_diff: None,
-        diff: None,
-    }))
 }

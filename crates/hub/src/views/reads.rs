@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use butler_protocol::{ChannelId, MessageTs, ThreadId, UserId};
 
 use crate::{
-    error::Trouble,
-    store::{db::Db, sql::params},
+    error::Result,
+    store::{Db, params},
 };
 
 /// Older threads are not looked through.
@@ -36,9 +36,9 @@ impl Unread {
 }
 
 /// What is new to a person.
-pub(crate) fn unread(db: &Db, person: &UserId) -> Result<Unread, Trouble> {
+pub(crate) fn unread(db: &Db, person: &UserId) -> Result<Unread> {
     let sql = "SELECT created_ms FROM people WHERE id = ?1";
-    let Some((came,)) = db.first::<(i64,)>(sql, [person.as_str()])? else {
+    let Some(came) = db.first::<i64>(sql, [&person])? else {
         return Ok(Unread(HashMap::new()));
     };
     let came = came.unsigned_abs();
@@ -50,7 +50,7 @@ pub(crate) fn unread(db: &Db, person: &UserId) -> Result<Unread, Trouble> {
              AND r.author <> ?1 AND r.ts > ?3 AND r.ts > coalesce((SELECT ts FROM reads
                WHERE person = ?1 AND channel = m.channel AND root = m.ts), '')) AS fresh
          FROM messages m WHERE m.ts = m.root ORDER BY m.ts DESC LIMIT ?2",
-        params![person.as_str(), THREADS, came.as_str()],
+        params![person, THREADS, came],
     )?;
     let mut found = HashMap::new();
     for (channel, root, fresh) in rows {
@@ -62,19 +62,14 @@ pub(crate) fn unread(db: &Db, person: &UserId) -> Result<Unread, Trouble> {
 }
 
 /// The person has seen everything that is in the thread now.
-pub(crate) fn mark(db: &Db, person: &UserId, thread: &ThreadId) -> Result<(), Trouble> {
-    let keys = params![
-        person.as_str(),
-        thread.channel.as_str(),
-        thread.root.as_str()
-    ];
-    db.execute(
+pub(crate) fn mark(db: &Db, person: &UserId, thread: &ThreadId) -> Result<()> {
+    let keys = params![person, thread];
+    db.run(
         "INSERT INTO reads (person, channel, root, ts)
          SELECT ?1, channel, root, max(ts) FROM messages WHERE channel = ?2 AND root = ?3
          GROUP BY channel, root
          ON CONFLICT (person, channel, root) DO UPDATE SET
            ts = CASE WHEN reads.ts > excluded.ts THEN reads.ts ELSE excluded.ts END",
         keys,
-    )?;
-    Ok(())
+    )
 }

@@ -6,11 +6,8 @@ use std::{collections::HashMap, fmt::Write as _};
 use butler_protocol::{MessageTs, ThreadId, UserId};
 
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    store::{
-        db::Db,
-        sql::{self, Row, params},
-    },
+    error::{Refusal, Result, When},
+    store::{Db, FromSql, from_row, params, sql},
 };
 
 /// The longest comment or suggestion.
@@ -38,6 +35,13 @@ impl Side {
         [Side::Old, Side::New]
             .into_iter()
             .find(|side| side.letter() == letter)
+    }
+}
+
+impl FromSql for Side {
+    const NAME: &'static str = "L or R";
+    fn from_value(value: sql::Value<'_>) -> Option<Self> {
+        String::from_value(value).map(|letter| Self::of_letter(&letter).unwrap_or(Side::New))
     }
 }
 
@@ -88,96 +92,40 @@ pub(crate) struct Comment {
     pub(crate) sent: Option<(i64, MessageTs)>,
 }
 
+from_row! { Lines: path, side, first, last }
+from_row! { Comment: id, person, lines, quote, text, suggestion, digest, at_ms, sent }
+
 /// Keeps a draft.
-pub(crate) fn draft(
-    db: &Db,
-    thread: &ThreadId,
-    person: &UserId,
-    new: &NewComment,
-) -> Result<(), Trouble> {
+pub(crate) fn draft(db: &Db, thread: &ThreadId, person: &UserId, new: &NewComment) -> Result<()> {
     let suggestion = new.suggestion.as_deref();
-    if new.text.trim().is_empty() && suggestion.is_none() {
-        return refuse(Refusal::NoText);
-    }
+    Refusal::NoText.when(new.text.trim().is_empty() && suggestion.is_none())?;
     let held = drafts(db, thread, person)?.len();
     let too_long = new.text.len().max(suggestion.unwrap_or_default().len()) > LONGEST;
-    if too_long || i64::try_from(held).unwrap_or(MOST) >= MOST {
-        return refuse(Refusal::MsgTooLong);
-    }
-    db.prepare_cached(
-        "INSERT INTO review_comments (channel, root, person, path, side, first, last, quote,
-            text, suggestion, digest, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-    )?
-    .execute(params![
-        thread.channel.as_str(),
-        thread.root.as_str(),
-        person.as_str(),
-        new.lines.path,
-        new.lines.side.letter(),
-        new.lines.first,
-        new.lines.last,
-        new.quote,
-        new.text.trim_end(),
-        suggestion,
-        new.digest,
-        db.now_ms()
-    ])?;
-    Ok(())
+    Refusal::MsgTooLong.when(too_long || i64::try_from(held).unwrap_or(MOST) >= MOST)?;
+    db.run("INSERT INTO review_comments (channel, root, person, path, side, first, last, quote,
+            text, suggestion, digest, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)", params![thread, person, new.lines.path, new.lines.side.letter(), new.lines.first, new.lines.last, new.quote, new.text.trim_end(), suggestion, new.digest, db.now_ms()])
 }
 
 /// Takes a draft back; only its own author can, and only before it is sent.
-pub(crate) fn drop_draft(db: &Db, person: &UserId, id: i64) -> Result<(), Trouble> {
-    db.execute(
+pub(crate) fn drop_draft(db: &Db, person: &UserId, id: i64) -> Result<()> {
+    db.run(
         "DELETE FROM review_comments WHERE id = ?1 AND person = ?2 AND sent IS NULL",
-        params![id, person.as_str()],
-    )?;
-    Ok(())
+        params![id, person],
+    )
 }
 
 /// What a person sees in a thread: what everybody sent, and their own drafts.
-pub(crate) fn comments(
-    db: &Db,
-    thread: &ThreadId,
-    person: &UserId,
-) -> Result<Vec<Comment>, Trouble> {
-    let mut statement = db.prepare_cached(
+pub(crate) fn comments(db: &Db, thread: &ThreadId, person: &UserId) -> Result<Vec<Comment>> {
+    Ok(db.rows(
         "SELECT id, person, path, side, first, last, quote, text, suggestion, digest, at_ms,
-                number, sent
+           number, sent
          FROM review_comments WHERE channel = ?1 AND root = ?2 AND (sent IS NOT NULL OR person = ?3)
          ORDER BY id",
-    )?;
-    let place = params![
-        thread.channel.as_str(),
-        thread.root.as_str(),
-        person.as_str()
-    ];
-    let rows = statement.query_map(place, read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        params![thread, person],
+    )?)
 }
 
-fn read(row: &Row<'_>) -> sql::Result<Comment> {
-    let side: String = row.get(3)?;
-    let number: Option<i64> = row.get(11)?;
-    let sent: Option<String> = row.get(12)?;
-    Ok(Comment {
-        id: row.get(0)?,
-        person: UserId::new(row.get::<_, String>(1)?),
-        lines: Lines {
-            path: row.get(2)?,
-            side: Side::of_letter(&side).unwrap_or(Side::New),
-            first: row.get(4)?,
-            last: row.get(5)?,
-        },
-        quote: row.get(6)?,
-        text: row.get(7)?,
-        suggestion: row.get(8)?,
-        digest: row.get(9)?,
-        at_ms: row.get(10)?,
-        sent: number.zip(sent.and_then(|ts| ts.parse().ok())),
-    })
-}
-
-fn drafts(db: &Db, thread: &ThreadId, person: &UserId) -> Result<Vec<Comment>, Trouble> {
+fn drafts(db: &Db, thread: &ThreadId, person: &UserId) -> Result<Vec<Comment>> {
     let mut all = comments(db, thread, person)?;
     all.retain(|one| one.sent.is_none() && one.person == *person);
     Ok(all)
@@ -190,16 +138,13 @@ pub(crate) fn findings(
     thread: &ThreadId,
     person: &UserId,
     about: &str,
-) -> Result<(String, Vec<(i64, i64)>), Trouble> {
-    let sent: i64 = db.query_row(
+) -> Result<(String, Vec<(i64, i64)>)> {
+    let sent: i64 = db.one(
         "SELECT coalesce(max(number), 0) FROM review_comments WHERE channel = ?1 AND root = ?2",
-        params![thread.channel.as_str(), thread.root.as_str()],
-        |row| row.get(0),
+        [thread],
     )?;
     let drafts = drafts(db, thread, person)?;
-    if drafts.is_empty() {
-        return refuse(Refusal::NoText);
-    }
+    Refusal::NoText.when(drafts.is_empty())?;
     let numbers: Vec<_> = drafts.iter().map(|one| one.id).zip(sent + 1..).collect();
     Ok((message(about, &drafts, sent + 1), numbers))
 }
@@ -246,11 +191,11 @@ fn fenced(text: &str) -> String {
 }
 
 /// Notes that drafts went out in a message.
-pub(crate) fn sent(db: &Db, numbers: &[(i64, i64)], message: &MessageTs) -> Result<(), Trouble> {
+pub(crate) fn sent(db: &Db, numbers: &[(i64, i64)], message: &MessageTs) -> Result<()> {
     for (id, number) in numbers {
         db.execute(
             "UPDATE review_comments SET sent = ?1, number = ?2 WHERE id = ?3",
-            params![message.as_str(), number, id],
+            params![message, number, id],
         )?;
     }
     Ok(())
@@ -263,7 +208,7 @@ pub(crate) fn view(
     person: &UserId,
     path: &str,
     digest: Option<&str>,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let (channel, root) = (thread.channel.as_str(), thread.root.as_str());
     match digest {
         Some(digest) => db.execute(
@@ -271,11 +216,11 @@ pub(crate) fn view(
              VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (channel, root, person, path)
              DO UPDATE SET digest = excluded.digest",
-            params![channel, root, person.as_str(), path, digest],
+            params![channel, root, person, path, digest],
         )?,
         None => db.execute(
             "DELETE FROM review_viewed WHERE channel = ?1 AND root = ?2 AND person = ?3 AND path = ?4",
-            params![channel, root, person.as_str(), path],
+            params![channel, root, person, path],
         )?,
     };
     Ok(())
@@ -286,14 +231,10 @@ pub(crate) fn viewed(
     db: &Db,
     thread: &ThreadId,
     person: &UserId,
-) -> Result<HashMap<String, String>, Trouble> {
+) -> Result<HashMap<String, String>> {
     let sql =
         "SELECT path, digest FROM review_viewed WHERE channel = ?1 AND root = ?2 AND person = ?3";
-    let place = params![
-        thread.channel.as_str(),
-        thread.root.as_str(),
-        person.as_str()
-    ];
+    let place = params![thread, person];
     Ok(db
         .rows::<(String, String)>(sql, place)?
         .into_iter()

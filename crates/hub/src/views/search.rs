@@ -6,8 +6,8 @@ use butler_slack::mrkdwn;
 use serde::Serialize;
 
 use crate::{
-    error::Trouble,
-    store::{db::Db, sql::params},
+    error::Result,
+    store::{Db, params},
     views::needs,
 };
 
@@ -38,7 +38,7 @@ pub(crate) struct Hit {
 }
 
 /// The best places first.
-pub(crate) fn find(db: &Db, query: &str) -> Result<Vec<Hit>, Trouble> {
+pub(crate) fn find(db: &Db, query: &str) -> Result<Vec<Hit>> {
     let (sql, expression) = match db.shared() {
         None => (IN_SQLITE, expression(query)),
         Some(_) => (IN_POSTGRES, tsquery(query)),
@@ -97,22 +97,18 @@ fn tsquery(query: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" & "))
 }
 
-fn message_text(db: &Db, thread: &ThreadId, ts: &str) -> Result<String, Trouble> {
+fn message_text(db: &Db, thread: &ThreadId, ts: &str) -> Result<String> {
     let sql = "SELECT words FROM message_words WHERE channel = ?1 AND ts = ?2";
-    let (text,): (String,) = db
-        .first(sql, params![thread.channel.as_str(), ts])?
+    let text: String = db
+        .first(sql, params![thread.channel, ts])?
         .unwrap_or_default();
     Ok(mrkdwn::unescape(&text))
 }
 
-fn pull_text(db: &Db, thread: &ThreadId, number: Option<u64>) -> Result<String, Trouble> {
+fn pull_text(db: &Db, thread: &ThreadId, number: Option<u64>) -> Result<String> {
     let sql = "SELECT words FROM pull_words WHERE channel = ?1 AND root = ?2 AND number = ?3";
-    let keys = params![
-        thread.channel.as_str(),
-        thread.root.as_str(),
-        number.and_then(|number| i64::try_from(number).ok())
-    ];
-    let (text,): (String,) = db.first(sql, keys)?.unwrap_or_default();
+    let keys = params![thread, number.and_then(|number| i64::try_from(number).ok())];
+    let text: String = db.first(sql, keys)?.unwrap_or_default();
     Ok(text)
 }
 

@@ -1,17 +1,13 @@
 //! What roles know of each other: the logs of a thread, and one small summary per
 //! plan. No agent reads another's files; this is where it learns what another did.
 
-use butler_protocol::{ChannelId, Plan, PlanSummary, Subject, ThreadId, Usd};
+use butler_protocol::{Plan, PlanSummary, Subject, ThreadId, Usd};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    error::Trouble,
-    store::{
-        cold,
-        db::Db,
-        sql::{Params, params},
-    },
+    error::Result,
+    store::{Db, Params, cold, params},
 };
 
 /// The lines of every role in a thread, in their order. They are passed on as they
@@ -20,37 +16,30 @@ pub(crate) fn logs(
     db: &Db,
     thread: &ThreadId,
     kinds: &[&str],
-) -> Result<Vec<(String, Box<RawValue>)>, Trouble> {
+) -> Result<Vec<(String, Box<RawValue>)>> {
     if cold::is_cold(db, thread)? {
         return cold_logs(db, thread, kinds);
     }
-    let mut statement = db.prepare_cached(
-        "SELECT role, entry FROM records WHERE channel = ?1 AND root = ?2
-         AND (?3 = '' OR instr(?3, ',' || json_extract(entry, '$.record.t') || ',') > 0)
-         ORDER BY role, seq",
-    )?;
     let kinds = match kinds {
         [] => String::new(),
         some => format!(",{},", some.join(",")),
     };
-    let keys = params![thread.channel.as_str(), thread.root.as_str(), kinds];
-    let rows = statement.query_map(keys, |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-    })?;
+    let keys = params![thread, kinds];
+
     let mut lines = Vec::new();
-    for row in rows {
-        let (role, entry) = row?;
+    for (role, entry) in db.rows::<(String, String)>(
+        "SELECT role, entry FROM records WHERE channel = ?1 AND root = ?2
+         AND (?3 = '' OR instr(?3, ',' || json_extract(entry, '$.record.t') || ',') > 0)
+         ORDER BY role, seq",
+        keys,
+    )? {
         lines.push((role, RawValue::from_string(entry)?));
     }
     Ok(lines)
 }
 
 /// The same of a thread whose lines are packed.
-fn cold_logs(
-    db: &Db,
-    thread: &ThreadId,
-    kinds: &[&str],
-) -> Result<Vec<(String, Box<RawValue>)>, Trouble> {
+fn cold_logs(db: &Db, thread: &ThreadId, kinds: &[&str]) -> Result<Vec<(String, Box<RawValue>)>> {
     #[derive(Deserialize)]
     struct Kind<'a> {
         #[serde(borrow)]
@@ -79,7 +68,7 @@ const MOST_PLANS: i64 = 100;
 
 /// The newest plans of a repo and those of its open pull requests, oldest first: what
 /// was decided about each, whether its thread was merged, and what that cost.
-pub(crate) fn plans(db: &Db, repo: &str) -> Result<Vec<PlanSummary>, Trouble> {
+pub(crate) fn plans(db: &Db, repo: &str) -> Result<Vec<PlanSummary>> {
     let newest = "SELECT repo, request FROM cards WHERE repo = ?1 AND kind = 'plan'
         ORDER BY asked_ms DESC LIMIT ?2";
     let open = "SELECT c.repo, c.request FROM pulls p
@@ -90,11 +79,7 @@ pub(crate) fn plans(db: &Db, repo: &str) -> Result<Vec<PlanSummary>, Trouble> {
 }
 
 /// The plans of one thread, oldest first.
-pub(crate) fn plans_of(
-    db: &Db,
-    repo: &str,
-    thread: &ThreadId,
-) -> Result<Vec<PlanSummary>, Trouble> {
+pub(crate) fn plans_of(db: &Db, repo: &str, thread: &ThreadId) -> Result<Vec<PlanSummary>> {
     let wanted = "SELECT repo, request FROM cards
         WHERE repo = ?1 AND channel = ?2 AND root = ?3 AND kind = 'plan'";
     let (channel, root) = (thread.channel.as_str(), thread.root.as_str());
@@ -102,7 +87,7 @@ pub(crate) fn plans_of(
 }
 
 /// Cards that a query names by repo and request.
-fn summaries(db: &Db, wanted: &str, keys: impl Params) -> Result<Vec<PlanSummary>, Trouble> {
+fn summaries(db: &Db, wanted: &str, keys: impl Params) -> Result<Vec<PlanSummary>> {
     let sql = format!(
         "SELECT c.channel, c.root, c.choice, b.bytes, c.edited,
            (SELECT coalesce(sum(coalesce(r.cost, r.amount)), 0) FROM reservations r
@@ -115,34 +100,29 @@ fn summaries(db: &Db, wanted: &str, keys: impl Params) -> Result<Vec<PlanSummary
            JOIN bodies b ON b.repo = c.repo AND b.sha256 = k.body
          ORDER BY c.asked_ms"
     );
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map(keys, |row| {
-        Ok((
-            row.get::<_, String>(0)?,
-            row.get::<_, String>(1)?,
-            row.get::<_, Option<String>>(2)?,
-            (row.get::<_, Vec<u8>>(3)?, row.get::<_, Option<String>>(4)?),
-            (row.get::<_, i64>(5)?, row.get::<_, i64>(6)?),
-            row.get::<_, bool>(7)?,
-        ))
-    })?;
+    type Kept = (
+        ThreadId,
+        Option<String>,
+        Vec<u8>,
+        Option<String>,
+        Usd,
+        u64,
+        bool,
+    );
     let mut found = Vec::new();
-    for row in rows {
-        let (channel, root, choice, (body, edited), (cost, calls), merged) = row?;
+    for (thread, choice, body, edited, cost, calls, merged) in db.rows::<Kept>(&sql, keys)? {
         let plan = match edited {
             Some(edited) => serde_json::from_str(&edited).ok(),
             None => plan_of(&body),
         };
-        let (Ok(root), Some(plan)) = (root.parse(), plan) else {
-            continue;
-        };
+        let Some(plan) = plan else { continue };
         found.push(PlanSummary {
-            thread: ThreadId::new(ChannelId::new(channel), root),
+            thread,
             plan,
             choice: choice.and_then(|word| serde_json::from_value(word.into()).ok()),
             merged,
-            cost: Usd::from_nanos(cost),
-            calls: calls.unsigned_abs(),
+            cost,
+            calls,
         });
     }
     Ok(found)

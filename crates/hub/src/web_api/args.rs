@@ -10,7 +10,7 @@ use butler_protocol::{ChannelId, MessageTs};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use crate::error::{Refusal, Trouble, refuse};
+use crate::error::{Refusal, Result, Trouble, refuse};
 
 /// The most that a call may bring; files have their own route.
 const BODY_LIMIT: usize = 4 * 1024 * 1024;
@@ -20,7 +20,7 @@ const BODY_LIMIT: usize = 4 * 1024 * 1024;
 pub(crate) struct Args(Map<String, Value>);
 
 impl Args {
-    pub(crate) async fn read(request: Request) -> Result<Self, Trouble> {
+    pub(crate) async fn read(request: Request) -> Result<Self> {
         let mut args = Map::new();
         if let Some(query) = request.uri().query() {
             add_form(&mut args, query.as_bytes());
@@ -37,7 +37,7 @@ impl Args {
         }
         let body = to_bytes(request.into_body(), BODY_LIMIT)
             .await
-            .map_err(|_| Trouble::Refused(Refusal::InvalidPostType))?;
+            .map_err(|_| Refusal::InvalidPostType)?;
         if kind.starts_with("application/json") {
             if !body.is_empty() {
                 match serde_json::from_slice(&body) {
@@ -80,21 +80,37 @@ impl Args {
     }
 
     /// A text that must be there; else Slack's name for its absence.
-    pub(crate) fn need(&self, name: &str, missing: Refusal) -> Result<String, Trouble> {
+    pub(crate) fn need(&self, name: &str, missing: Refusal) -> Result<String> {
         self.text(name).ok_or(Trouble::Refused(missing))
     }
 
-    pub(crate) fn channel(&self) -> Result<ChannelId, Trouble> {
+    pub(crate) fn channel(&self) -> Result<ChannelId> {
         Ok(ChannelId::new(
             self.need("channel", Refusal::ChannelNotFound)?,
         ))
     }
 
     /// A timestamp that may be absent.
-    pub(crate) fn ts(&self, name: &str, bad: Refusal) -> Result<Option<MessageTs>, Trouble> {
+    pub(crate) fn ts(&self, name: &str, bad: Refusal) -> Result<Option<MessageTs>> {
         self.text(name)
             .map(|text| text.parse().map_err(|_| Trouble::Refused(bad)))
             .transpose()
+    }
+
+    /// A timestamp that must be there.
+    pub(crate) fn need_ts(&self, name: &str, bad: Refusal, missing: Refusal) -> Result<MessageTs> {
+        self.ts(name, bad)?.ok_or(Trouble::Refused(missing))
+    }
+
+    /// The message that a call is about.
+    pub(crate) fn message(&self) -> Result<MessageTs> {
+        self.need_ts("ts", Refusal::MessageNotFound, Refusal::MessageNotFound)
+    }
+
+    /// The same where it is called `timestamp`.
+    pub(crate) fn item(&self) -> Result<MessageTs> {
+        let missing = Refusal::NoItemSpecified;
+        self.need_ts("timestamp", Refusal::BadTimestamp, missing)
     }
 
     pub(crate) fn flag(&self, name: &str) -> bool {
@@ -106,7 +122,7 @@ impl Args {
     }
 
     /// A nested value, sent as JSON or as text that holds JSON.
-    pub(crate) fn json(&self, name: &str, bad: Refusal) -> Result<Option<Value>, Trouble> {
+    pub(crate) fn json(&self, name: &str, bad: Refusal) -> Result<Option<Value>> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
@@ -133,7 +149,7 @@ fn add_form(args: &mut Map<String, Value>, form: &[u8]) {
     }
 }
 
-async fn add_multipart(args: &mut Map<String, Value>, request: Request) -> Result<(), Trouble> {
+async fn add_multipart(args: &mut Map<String, Value>, request: Request) -> Result<()> {
     let bad = || Trouble::Refused(Refusal::InvalidFormData);
     let mut form = Multipart::from_request(request, &())
         .await

@@ -6,14 +6,10 @@ use serde_json::{Value, json};
 
 use super::Call;
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    log::notice::Notice,
+    error::{Refusal, Result, When, refuse},
+    log::Notice,
     presence::activity,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-        tx::Tx,
-    },
+    store::{Db, Tx, params},
     workspace::{gate, message},
 };
 
@@ -24,30 +20,23 @@ const PROMPTS: usize = 4;
 
 async fn change(
     call: Call,
-    work: impl FnOnce(&mut Tx<'_>, &ThreadId) -> Result<(), Trouble> + Send + 'static,
-) -> Result<Value, Trouble> {
+    work: impl FnOnce(&mut Tx<'_>, &ThreadId) -> Result<()> + Send + 'static,
+) -> Result<Value> {
     let channel = ChannelId::new(call.args.need("channel_id", Refusal::ChannelNotFound)?);
-    let Some(ts) = call.args.ts("thread_ts", Refusal::InvalidThreadTs)? else {
-        return refuse(Refusal::InvalidThreadTs);
-    };
-    let (agent, fence) = (call.agent.clone(), call.fence.clone());
-    let write = call.app.store.write(move |tx| {
-        agent.check_fence(tx.db(), fence.as_ref())?;
-        agent.may_use(tx.db(), &channel)?;
-        let root = message::root_of(tx.db(), &channel, &ts)?;
-        let thread = ThreadId::new(channel, root);
+    const BAD: Refusal = Refusal::InvalidThreadTs;
+    let (place, ts) = (channel.clone(), call.args.need_ts("thread_ts", BAD, BAD)?);
+    call.write_in(&channel, move |tx, _| {
+        let root = message::root_of(tx.db(), &place, &ts)?;
+        let thread = ThreadId::new(place, root);
         work(tx, &thread)?;
-        tx.say(Notice::Page {
-            channel: thread.channel,
-            root: thread.root,
-        });
+        tx.say(Notice::Page(thread));
         Ok(json!({}))
-    });
-    write.await
+    })
+    .await
 }
 
 /// Shown where people see who works on what; nothing takes it away.
-pub(super) async fn set_status(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn set_status(call: Call) -> Result<Value> {
     let mut status = call.args.text("status").unwrap_or_default();
     gate::clean_text(&call.app.redactor, &mut status);
     let role = call.agent.role;
@@ -69,7 +58,7 @@ fn does(
     thread: &ThreadId,
     state: ActivityState,
     step: Option<String>,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let said = Activity {
         thread: thread.clone(),
         state,
@@ -80,7 +69,7 @@ fn does(
 }
 
 /// How it stands with a session of an agent: what it is called, and whether it works.
-pub(super) async fn set_session(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn set_session(call: Call) -> Result<Value> {
     let status = call.args.need("status", Refusal::InvalidArguments)?;
     let state = match status.as_str() {
         "processing" => ActivityState::Working,
@@ -101,31 +90,29 @@ pub(super) async fn set_session(call: Call) -> Result<Value, Trouble> {
     .await
 }
 
-fn note(tx: &Tx<'_>, thread: &ThreadId, column: &str, value: &str) -> Result<(), Trouble> {
+fn note(tx: &Tx<'_>, thread: &ThreadId, column: &str, value: &str) -> Result<()> {
     let sql = format!(
         "INSERT INTO assistant_threads (channel, root, {column}) VALUES (?1, ?2, ?3)
          ON CONFLICT (channel, root) DO UPDATE SET {column} = excluded.{column}"
     );
-    let key = params![thread.channel.as_str(), thread.root.as_str(), value];
-    tx.db().execute(&sql, key)?;
-    Ok(())
+    let key = params![thread, value];
+    tx.db().run(&sql, key)
 }
 
-pub(super) async fn set_title(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn set_title(call: Call) -> Result<Value> {
     let mut title = call.args.need("title", Refusal::InvalidArguments)?;
     gate::clean_text(&call.app.redactor, &mut title);
     change(call, move |tx, thread| note(tx, thread, "title", &title)).await
 }
 
-pub(super) async fn set_prompts(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn set_prompts(call: Call) -> Result<Value> {
     let given = call.args.json("prompts", Refusal::InvalidArguments)?;
     let Some(Value::Array(mut prompts)) = given else {
         return refuse(Refusal::InvalidArguments);
     };
     let whole = |prompt: &Value| prompt["title"].is_string() && prompt["message"].is_string();
-    if prompts.is_empty() || prompts.len() > PROMPTS || !prompts.iter().all(whole) {
-        return refuse(Refusal::InvalidArguments);
-    }
+    Refusal::InvalidArguments
+        .when(prompts.is_empty() || prompts.len() > PROMPTS || !prompts.iter().all(whole))?;
     for prompt in &mut prompts {
         gate::clean_value(&call.app.redactor, prompt);
     }
@@ -137,21 +124,11 @@ pub(super) async fn set_prompts(call: Call) -> Result<Value, Trouble> {
 }
 
 /// The title and the prompts of a thread, where an app gave it some.
-pub(crate) fn of(db: &Db, thread: &ThreadId) -> Result<Value, Trouble> {
-    let found: Option<(Option<String>, Option<String>)> = db
-        .prepare_cached(
-            "SELECT title, prompts FROM assistant_threads WHERE channel = ?1 AND root = ?2",
-        )?
-        .query_row([thread.channel.as_str(), thread.root.as_str()], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
-    let Some((title, prompts)) = found else {
-        return Ok(Value::Null);
-    };
-    let prompts: Value = match prompts {
-        Some(prompts) => serde_json::from_str(&prompts)?,
-        None => json!([]),
-    };
-    Ok(json!({"title": title, "prompts": prompts}))
+pub(crate) fn of(db: &Db, thread: &ThreadId) -> Result<Value> {
+    let sql = "SELECT title, prompts FROM assistant_threads WHERE channel = ?1 AND root = ?2";
+    let found = db.first::<(Option<String>, Option<Value>)>(sql, [thread])?;
+    Ok(found.map_or(
+        Value::Null,
+        |(title, prompts)| json!({"title": title, "prompts": prompts.unwrap_or_else(|| json!([]))}),
+    ))
 }

@@ -11,48 +11,43 @@ use serde_json::{Value, json};
 use super::{Call, blocks};
 use crate::{
     agent_api,
-    error::{Refusal, Trouble, refuse},
+    error::{Refusal, Result, When, refuse},
     identity::Agent,
     person_api::guard,
-    store::{db::Db, tx::Tx},
+    store::{Db, Tx},
     workspace::{
-        card, channels,
-        channels::members,
+        AgentPost, card,
+        channels::{self, members},
         decide, ephemeral,
         gate::{self, Outbound},
-        message,
-        outbox::{self, AgentPost},
+        message, outbox,
     },
 };
 
-pub(super) async fn post_message(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn post_message(call: Call) -> Result<Value> {
     let post = post_or_card_of(&call).await?;
     let (agent, fence) = (call.agent.clone(), call.fence.clone());
     let rules = call.app.rules.clone();
     let work = move |tx: &mut Tx<'_>| outbox::post(tx, &agent, fence.as_ref(), &post, &rules);
     match call.as_owner {
-        true => call.app.as_owner().write(work).await,
-        false => call.app.store.write(work).await,
+        true => call.app.write_as_owner(work).await,
+        false => call.app.write(work).await,
     }
 }
 
 /// A post, or a card: drawn here, from what would happen and from nothing that
 /// the agent says about its looks.
-pub(crate) async fn post_or_card_of(call: &Call) -> Result<AgentPost, Trouble> {
+pub(crate) async fn post_or_card_of(call: &Call) -> Result<AgentPost> {
     let (mut post, tag) = read_post(call)?;
     let Some(tag) = tag else {
         return Ok(post);
     };
-    if !post.text.is_empty() || post.blocks.is_some() || post.attachments.is_some() {
-        return refuse(Refusal::CardHasText);
-    }
-    let Some(place) = tag.body.clone() else {
-        return refuse(Refusal::UnknownBody);
-    };
+    Refusal::CardHasText
+        .when(!post.text.is_empty() || post.blocks.is_some() || post.attachments.is_some())?;
+    let place = tag.body.clone().ok_or(Refusal::UnknownBody)?;
     let repo = call.agent.repo.clone();
     let bytes = call
         .app
-        .store
         .read(move |db| agent_api::body(db, &repo, place.as_str()))
         .await?;
     let body = card::read(&tag, &bytes)?;
@@ -64,7 +59,7 @@ pub(crate) async fn post_or_card_of(call: &Call) -> Result<AgentPost, Trouble> {
 }
 
 /// A post that is no card.
-pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
+pub(crate) fn post_of(call: &Call) -> Result<AgentPost> {
     match read_post(call)? {
         (post, None) => Ok(post),
         (_, Some(_)) => refuse(Refusal::InvalidMetadataFormat),
@@ -72,22 +67,18 @@ pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
 }
 
 /// Reads a post from the arguments and passes it through the gate.
-fn read_post(call: &Call) -> Result<(AgentPost, Option<CardTag>), Trouble> {
+fn read_post(call: &Call) -> Result<(AgentPost, Option<CardTag>)> {
     let args = &call.args;
     let mut post = AgentPost {
-        channel: args.channel()?,
         thread_ts: args.ts("thread_ts", Refusal::InvalidThreadTs)?,
         broadcast: args.flag("reply_broadcast"),
-        text: text_of(call)?,
         blocks: blocks::checked(args.json("blocks", Refusal::InvalidBlocksFormat)?)?,
         attachments: checked_attachments(args.json("attachments", Refusal::InvalidAttachments)?)?,
-        files: Vec::new(),
-        attached: None,
         username: args.text("username"),
         icon_emoji: args.text("icon_emoji"),
         icon_url: args.text("icon_url"),
         metadata: checked_metadata(args.json("metadata", Refusal::InvalidMetadataFormat)?)?,
-        base: call.base(),
+        ..AgentPost::new(args.channel()?, text_of(call)?, call.base())
     };
     let tag = post.metadata.as_ref().map(PostTag::from_metadata);
     let card = tag.and_then(|tag| tag.ok().flatten()?.card);
@@ -103,7 +94,7 @@ fn read_post(call: &Call) -> Result<(AgentPost, Option<CardTag>), Trouble> {
 }
 
 /// `text`, or `markdown_text` turned into mrkdwn; it stands alone.
-pub(crate) fn text_of(call: &Call) -> Result<String, Trouble> {
+pub(crate) fn text_of(call: &Call) -> Result<String> {
     let (text, markdown) = (call.args.text("text"), call.args.text("markdown_text"));
     let blocks = call.args.json("blocks", Refusal::InvalidBlocksFormat)?;
     match (text, markdown) {
@@ -115,7 +106,7 @@ pub(crate) fn text_of(call: &Call) -> Result<String, Trouble> {
 }
 
 /// Slack's older way to say something beside the text; at most a hundred.
-fn checked_attachments(given: Option<Value>) -> Result<Option<Value>, Trouble> {
+fn checked_attachments(given: Option<Value>) -> Result<Option<Value>> {
     match given {
         None => Ok(None),
         Some(Value::Array(all)) if all.is_empty() => Ok(None),
@@ -126,7 +117,7 @@ fn checked_attachments(given: Option<Value>) -> Result<Option<Value>, Trouble> {
 }
 
 /// Metadata has a type and a payload, or is nothing.
-fn checked_metadata(given: Option<Value>) -> Result<Option<Value>, Trouble> {
+fn checked_metadata(given: Option<Value>) -> Result<Option<Value>> {
     match given {
         Some(metadata)
             if !metadata["event_type"].is_string() || !metadata["event_payload"].is_object() =>
@@ -138,23 +129,19 @@ fn checked_metadata(given: Option<Value>) -> Result<Option<Value>, Trouble> {
 }
 
 /// Shown to one person on their page, and gone after a day.
-pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn post_ephemeral(call: Call) -> Result<Value> {
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
     let user = UserId::new(call.args.need("user", Refusal::UserNotInChannel)?);
     let post = post_of(&call)?;
-    if post.text.is_empty() && post.blocks.is_none() && post.attachments.is_none() {
-        return refuse(Refusal::NoText);
-    }
+    post.says_something()?;
     let ts = call
         .app
-        .store
         .write(move |tx| {
             agent.may_use(tx.db(), &channel)?;
             let there = channels::get(tx.db(), &channel)?;
             let known = channels::user(tx.db(), &user).is_ok();
-            if !known || !members::is_in(tx.db(), &there, user.as_str())? {
-                return refuse(Refusal::UserNotInChannel);
-            }
+            Refusal::UserNotInChannel
+                .when(!known || !members::is_in(tx.db(), &there, user.as_str())?)?;
             let mut draft = outbox::draft_of(&agent, &post, None);
             draft.text.clone_from(&post.text);
             draft.blocks.clone_from(&post.blocks);
@@ -165,16 +152,9 @@ pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
     Ok(json!({"message_ts": ts}))
 }
 
-pub(super) async fn update(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn update(call: Call) -> Result<Value> {
     let change = change_of(&call)?;
-    let (agent, fence) = (call.agent.clone(), call.fence.clone());
-    call.app
-        .store
-        .write(move |tx| {
-            agent.check_fence(tx.db(), fence.as_ref())?;
-            apply(tx, &agent, change)
-        })
-        .await
+    call.write(|tx, agent| apply(tx, agent, change)).await
 }
 
 /// A change of an agent's own message, after the gate.
@@ -190,23 +170,17 @@ pub(crate) struct Change {
 }
 
 /// Reads a change from the arguments and passes it through the gate.
-pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
+pub(crate) fn change_of(call: &Call) -> Result<Change> {
     let channel = call.args.channel()?;
-    let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
-        return refuse(Refusal::MessageNotFound);
-    };
+    let ts = call.args.message()?;
     let mut text = text_of(call)?;
     let mut blocks = blocks::checked(call.args.json("blocks", Refusal::InvalidBlocksFormat)?)?;
     let metadata = own_metadata(call)?;
     let given = call.args.json("attachments", Refusal::InvalidAttachments)?;
     let empties = given == Some(json!([]));
     let mut attachments = checked_attachments(given)?.or(empties.then(|| json!([])));
-    if text.is_empty() && blocks.is_none() && attachments.is_none() {
-        return refuse(Refusal::NoText);
-    }
-    if text.len() > 4_000 {
-        return refuse(Refusal::MsgTooLong);
-    }
+    Refusal::NoText.when(text.is_empty() && blocks.is_none() && attachments.is_none())?;
+    Refusal::MsgTooLong.when(text.len() > 4_000)?;
     let outbound = Outbound {
         text: &mut text,
         blocks: blocks.as_mut(),
@@ -233,7 +207,7 @@ pub(crate) fn own_message(
     channel: &ChannelId,
     ts: &MessageTs,
     not_own: Refusal,
-) -> Result<message::Stored, Trouble> {
+) -> Result<message::Stored> {
     agent.may_use(db, channel)?;
     match message::find(db, channel, ts)? {
         None => refuse(Refusal::MessageNotFound),
@@ -244,7 +218,7 @@ pub(crate) fn own_message(
 }
 
 /// Changes an agent's own message.
-pub(crate) fn apply(tx: &mut Tx<'_>, agent: &Agent, change: Change) -> Result<Value, Trouble> {
+pub(crate) fn apply(tx: &mut Tx<'_>, agent: &Agent, change: Change) -> Result<Value> {
     let Change {
         channel,
         ts,
@@ -254,9 +228,7 @@ pub(crate) fn apply(tx: &mut Tx<'_>, agent: &Agent, change: Change) -> Result<Va
         metadata,
     } = change;
     let old = own_message(tx.db(), agent, &channel, &ts, Refusal::CantUpdateMessage)?;
-    if streams::so_far(tx.db(), &channel, &ts)?.is_some() {
-        return refuse(Refusal::StreamingStateConflict);
-    }
+    Refusal::StreamingStateConflict.when(streams::so_far(tx.db(), &channel, &ts)?.is_some())?;
     let edit_ts = tx.next_ts().to_string();
     let mut body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
     if let (Some(fields), Some(given)) = (body.as_object_mut(), attachments) {
@@ -270,55 +242,45 @@ pub(crate) fn apply(tx: &mut Tx<'_>, agent: &Agent, change: Change) -> Result<Va
 }
 
 /// Metadata of an update; like a post's it names the sender by the token.
-pub(crate) fn own_metadata(call: &Call) -> Result<Option<Value>, Trouble> {
+pub(crate) fn own_metadata(call: &Call) -> Result<Option<Value>> {
     const BAD: Refusal = Refusal::InvalidMetadataFormat;
     let Some(mut metadata) = call.args.json("metadata", BAD)? else {
         return Ok(None);
     };
     gate::clean_value(&call.app.redactor, &mut metadata);
-    let tag = PostTag::from_metadata(&metadata).map_err(|_| Trouble::Refused(BAD))?;
+    let tag = PostTag::from_metadata(&metadata).map_err(|_| BAD)?;
     let from = Some(call.agent.role);
     Ok(Some(tag.map_or(metadata, |tag| {
         PostTag { from, ..tag }.to_metadata()
     })))
 }
 
-pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {
-    let channel = call.args.channel()?;
-    let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
-        return refuse(Refusal::MessageNotFound);
-    };
-    let (agent, fence) = (call.agent.clone(), call.fence.clone());
-    call.app
-        .store
-        .write(move |tx| {
-            agent.check_fence(tx.db(), fence.as_ref())?;
-            let old = own_message(tx.db(), &agent, &channel, &ts, Refusal::CantDeleteMessage)?;
-            message::delete(tx, &channel, &old)?;
-            Ok(json!({"channel": channel, "ts": ts}))
-        })
-        .await
+pub(super) async fn delete(call: Call) -> Result<Value> {
+    let (channel, ts) = (call.args.channel()?, call.args.message()?);
+    call.write(move |tx, agent| {
+        let old = own_message(tx.db(), agent, &channel, &ts, Refusal::CantDeleteMessage)?;
+        message::delete(tx, &channel, &old)?;
+        Ok(json!({"channel": channel, "ts": ts}))
+    })
+    .await
 }
 
-pub(super) async fn get_permalink(call: Call) -> Result<Value, Trouble> {
-    let (agent, channel) = (call.agent.clone(), call.args.channel()?);
-    let Some(ts) = call.args.ts("message_ts", Refusal::MessageNotFound)? else {
-        return refuse(Refusal::MessageNotFound);
-    };
+pub(super) async fn get_permalink(call: Call) -> Result<Value> {
+    const BAD: Refusal = Refusal::MessageNotFound;
+    let (channel, ts) = (
+        call.args.channel()?,
+        call.args.need_ts("message_ts", BAD, BAD)?,
+    );
     let base = guard::link_for_people(&call.app, &call.headers, "");
-    call.app
-        .store
-        .read(move |db| {
-            agent.may_use(db, &channel)?;
-            let Some(found) = message::find(db, &channel, &ts)? else {
-                return refuse(Refusal::MessageNotFound);
-            };
-            let digits = found.ts.as_str().replace('.', "");
-            let mut link = format!("{base}/archives/{channel}/p{digits}");
-            if found.ts != found.root {
-                link.push_str(&format!("?thread_ts={}&cid={channel}", found.root));
-            }
-            Ok(json!({"channel": channel, "permalink": link}))
-        })
-        .await
+    let place = channel.clone();
+    call.read_in(&channel, move |db| {
+        let found = message::get(db, &place, &ts)?;
+        let digits = found.ts.as_str().replace('.', "");
+        let mut link = format!("{base}/archives/{place}/p{digits}");
+        if found.ts != found.root {
+            link.push_str(&format!("?thread_ts={}&cid={place}", found.root));
+        }
+        Ok(json!({"channel": place, "permalink": link}))
+    })
+    .await
 }

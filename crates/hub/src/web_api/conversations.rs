@@ -7,21 +7,18 @@ use serde_json::{Value, json};
 
 use super::Call;
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    identity::{
-        names::{BOT_USER, channel_name},
-        tokens::random_text,
-    },
-    store::db::Db,
+    error::{Refusal, Result, Trouble, When, refuse},
+    identity::{BOT_USER, channel_name, tokens::random_text},
+    store::Db,
     workspace::{
-        channels::members,
-        channels::{self, Channel, Kind},
+        Channel,
+        channels::{self, Kind, members},
         read,
     },
 };
 
 /// Posts may name their channel as people do, `#name` or `name`, or a person by their id.
-pub(super) async fn by_name(call: &mut Call) -> Result<(), Trouble> {
+pub(super) async fn by_name(call: &mut Call) -> Result<()> {
     let wanted = call.args.text("channel").unwrap_or_default();
     // Ids begin with a capital, which no name of a channel has.
     let bare = wanted.starts_with(|first: char| first.is_ascii_lowercase());
@@ -30,14 +27,14 @@ pub(super) async fn by_name(call: &mut Call) -> Result<(), Trouble> {
         Some(name) => {
             let repo = call.agent.repo.clone();
             let look = move |db: &Db| channels::list(db, Some(&repo));
-            let all = call.app.store.read(look).await?;
+            let all = call.app.read(look).await?;
             let found = all.into_iter().find(|channel| channel.name == name);
-            let found = found.ok_or(Trouble::Refused(Refusal::ChannelNotFound))?;
+            let found = found.ok_or(Refusal::ChannelNotFound)?;
             found.id
         }
         None if wanted.starts_with('U') && call.app.relay.is_none() => {
             let agent = call.agent.clone();
-            let open = call.app.store.write(move |tx| {
+            let open = call.app.write(move |tx| {
                 let opened = changes::direct(tx, &agent.repo, &[wanted]);
                 opened.map_err(|_| Trouble::Refused(Refusal::ChannelNotFound))
             });
@@ -51,12 +48,12 @@ pub(super) async fn by_name(call: &mut Call) -> Result<(), Trouble> {
 
 /// The channels of a repo that are of the wanted `types`. What is private is seen by who
 /// is in it.
-async fn wanted(call: &Call, member: Option<String>) -> Result<Vec<Value>, Trouble> {
+async fn wanted(call: &Call, member: Option<String>) -> Result<Vec<Value>> {
     let kinds = call.args.text("types");
     let kinds = kinds.unwrap_or_else(|| "public_channel".to_owned());
     let without_old = call.args.flag("exclude_archived");
     let repo = call.agent.repo.clone();
-    let look = call.app.store.read(move |db| {
+    let look = call.app.read(move |db| {
         let mut shown = Vec::new();
         for channel in channels::list(db, Some(&repo))? {
             let kind = channel.kind.type_word();
@@ -75,48 +72,44 @@ async fn wanted(call: &Call, member: Option<String>) -> Result<Vec<Value>, Troub
     look.await
 }
 
-pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn list(call: Call) -> Result<Value> {
     let found = wanted(&call, None).await?;
     page(&call, found, "channels")
 }
 
 /// `users.conversations`: those that somebody is in, or the app itself.
-pub(super) async fn of_user(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn of_user(call: Call) -> Result<Value> {
     let user = call.args.text("user");
     let user = user.unwrap_or_else(|| BOT_USER.to_owned());
     let found = wanted(&call, Some(user)).await?;
     page(&call, found, "channels")
 }
 
-pub(super) async fn info(call: Call) -> Result<Value, Trouble> {
-    let (agent, channel) = (call.agent.clone(), call.args.channel()?);
-    call.app
-        .store
-        .read(move |db| {
-            agent.may_use(db, &channel)?;
-            let found = channels::get(db, &channel)?;
-            Ok(json!({"channel": channels::shown(db, &found)?}))
-        })
-        .await
+pub(super) async fn info(call: Call) -> Result<Value> {
+    let channel = call.args.channel()?;
+    let id = channel.clone();
+    call.read_in(&channel, move |db| {
+        let found = channels::get(db, &id)?;
+        Ok(json!({"channel": channels::shown(db, &found)?}))
+    })
+    .await
 }
 
 /// A name that Slack would take for a channel.
-fn named(call: &Call) -> Result<String, Trouble> {
+fn named(call: &Call) -> Result<String> {
     let name = call.args.need("name", Refusal::InvalidNameRequired)?;
-    if name.chars().count() > 80 {
-        return refuse(Refusal::InvalidNameMaxlength);
-    }
+    Refusal::InvalidNameMaxlength.when(name.chars().count() > 80)?;
     match channel_name(&name) == name {
         true => Ok(name),
         false => refuse(Refusal::InvalidNameSpecials),
     }
 }
 
-pub(super) async fn create(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn create(call: Call) -> Result<Value> {
     let name = named(&call)?;
     let private = call.args.flag("is_private");
     let agent = call.agent.clone();
-    let write = call.app.store.write(move |tx| {
+    let write = call.app.write(move |tx| {
         let made: Channel = if private {
             let id = ChannelId::new(format!("C{}", &random_text()[..10]));
             let made = channels::add(tx.db(), &id, &agent.repo, &name, Kind::Private)?;
@@ -135,18 +128,18 @@ pub(super) async fn create(call: Call) -> Result<Value, Trouble> {
     write.await
 }
 
-pub(super) async fn members(call: Call) -> Result<Value, Trouble> {
-    let (agent, channel) = (call.agent.clone(), call.args.channel()?);
-    let look = call.app.store.read(move |db| {
-        agent.may_use(db, &channel)?;
-        members::of(db, &channels::get(db, &channel)?)
+pub(super) async fn members(call: Call) -> Result<Value> {
+    let channel = call.args.channel()?;
+    let id = channel.clone();
+    let look = call.read_in(&channel, move |db| {
+        members::of(db, &channels::get(db, &id)?)
     });
     let users = look.await?.into_iter().map(Value::from).collect();
     page(&call, users, "members")
 }
 
 /// Lists that are short enough to be cut in memory; the cursor is an offset.
-pub(super) fn page(call: &Call, all: Vec<Value>, field: &str) -> Result<Value, Trouble> {
+pub(super) fn page(call: &Call, all: Vec<Value>, field: &str) -> Result<Value> {
     let start: usize = match call.args.text("cursor") {
         None => 0,
         Some(cursor) => match cursor.strip_prefix("at:").map(str::parse) {
@@ -165,33 +158,20 @@ pub(super) fn page(call: &Call, all: Vec<Value>, field: &str) -> Result<Value, T
     Ok(json!({field: items, "response_metadata": {"next_cursor": next}}))
 }
 
-pub(super) async fn history(call: Call) -> Result<Value, Trouble> {
-    let (agent, channel, range) = (call.agent.clone(), call.args.channel()?, range_of(&call)?);
-    let page = call
-        .app
-        .store
-        .read(move |db| {
-            agent.may_use(db, &channel)?;
-            read::history(db, &channel, &range)
-        })
-        .await?;
-    Ok(answer(&page))
+pub(super) async fn history(call: Call) -> Result<Value> {
+    let (channel, range) = (call.args.channel()?, range_of(&call)?);
+    let id = channel.clone();
+    let look = call.read_in(&channel, move |db| read::history(db, &id, &range));
+    Ok(answer(&look.await?))
 }
 
-pub(super) async fn replies(call: Call) -> Result<Value, Trouble> {
-    let (agent, channel, range) = (call.agent.clone(), call.args.channel()?, range_of(&call)?);
-    let Some(ts) = call.args.ts("ts", Refusal::ThreadNotFound)? else {
-        return refuse(Refusal::InvalidArguments);
-    };
-    let page = call
-        .app
-        .store
-        .read(move |db| {
-            agent.may_use(db, &channel)?;
-            read::replies(db, &channel, &ts, &range)
-        })
-        .await?;
-    Ok(answer(&page))
+pub(super) async fn replies(call: Call) -> Result<Value> {
+    let (channel, range) = (call.args.channel()?, range_of(&call)?);
+    let missing = Refusal::InvalidArguments;
+    let ts = call.args.need_ts("ts", Refusal::ThreadNotFound, missing)?;
+    let id = channel.clone();
+    let look = call.read_in(&channel, move |db| read::replies(db, &id, &ts, &range));
+    Ok(answer(&look.await?))
 }
 
 fn answer(page: &read::Page) -> Value {
@@ -199,8 +179,8 @@ fn answer(page: &read::Page) -> Value {
         "pin_count": 0, "response_metadata": {"next_cursor": page.next_cursor}})
 }
 
-fn range_of(call: &Call) -> Result<read::Range, Trouble> {
-    let edge = |name: &str, bad| -> Result<Option<String>, Trouble> {
+fn range_of(call: &Call) -> Result<read::Range> {
+    let edge = |name: &str, bad| -> Result<Option<String>> {
         match call.args.text(name) {
             None => Ok(None),
             // `0` and whole seconds are common for "from the beginning".

@@ -16,8 +16,8 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 
 use crate::{
-    error::{Refusal, Refused, Trouble},
-    hub::app::App,
+    error::{Refusal, Refused, Result, Trouble},
+    hub::App,
     identity::{Identity, tokens},
     person_api::guard,
     relay, web_api,
@@ -50,14 +50,11 @@ async fn upload(
 ) -> Result<String, Refused> {
     // A stranger's bytes are not even taken in.
     let (file, shown) = (id.clone(), key.key.clone());
-    app.store
-        .read(move |db| files::awaits(db, &file, &shown))
-        .await?;
+    app.read(move |db| files::awaits(db, &file, &shown)).await?;
     let bytes = body_of(request).await?;
     let bytes = without_secrets(&app, bytes);
     let length = bytes.len();
-    app.store
-        .write(move |tx| files::fill(tx.db(), &id, &key.key, &bytes))
+    app.write(move |tx| files::fill(tx.db(), &id, &key.key, &bytes))
         .await?;
     Ok(format!("OK - {length}"))
 }
@@ -124,7 +121,6 @@ pub(crate) fn without_secrets(app: &App, bytes: Vec<u8>) -> Vec<u8> {
 
 #[derive(Deserialize)]
 struct How {
-    #[serde(default)]
     download: Option<String>,
 }
 
@@ -143,11 +139,7 @@ async fn download(
 }
 
 /// A file for somebody who may read it, with its bytes.
-pub(crate) async fn fetched(
-    app: &Arc<App>,
-    reader: Reader,
-    id: String,
-) -> Result<(File, Vec<u8>), Trouble> {
+pub(crate) async fn fetched(app: &Arc<App>, reader: Reader, id: String) -> Result<(File, Vec<u8>)> {
     if let Some(relay) = &app.relay {
         let who = match &reader {
             Reader::Agent(agent) => Some(agent),
@@ -157,23 +149,22 @@ pub(crate) async fn fetched(
             return Ok(found);
         }
     }
-    app.store
-        .read(move |db| {
-            let file = files::get(db, &id)?;
-            let allowed = match (&reader, &file.channel) {
-                (Reader::Person(_), Some(_)) => true,
-                (Reader::Person(user), None) => file.owner == *user,
-                (Reader::Agent(agent), _) if file.owner == agent.repo => true,
-                (Reader::Agent(agent), Some(channel)) => agent.may_use(db, channel).is_ok(),
-                (Reader::Agent(_), None) => false,
-            };
-            if !allowed {
-                return Err(Trouble::Refused(Refusal::FileNotFound));
-            }
-            let bytes = files::bytes(db, &file.id)?;
-            Ok((file, bytes))
-        })
-        .await
+    app.read(move |db| {
+        let file = files::get(db, &id)?;
+        let allowed = match (&reader, &file.channel) {
+            (Reader::Person(_), Some(_)) => true,
+            (Reader::Person(user), None) => file.owner == *user,
+            (Reader::Agent(agent), _) if file.owner == agent.repo => true,
+            (Reader::Agent(agent), Some(channel)) => agent.may_use(db, channel).is_ok(),
+            (Reader::Agent(_), None) => false,
+        };
+        if !allowed {
+            return Err(Trouble::Refused(Refusal::FileNotFound));
+        }
+        let bytes = files::bytes(db, &file.id)?;
+        Ok((file, bytes))
+    })
+    .await
 }
 
 /// Nothing of a file runs or loads anything.
@@ -256,7 +247,6 @@ async fn reader_of(app: &App, headers: &HeaderMap) -> Result<Reader, Refused> {
     };
     let host = guard::host_of(headers);
     let person = app
-        .store
         .read(move |db| tokens::of_session(db, &session, &host))
         .await?;
     match person {

@@ -14,10 +14,10 @@ use super::{
     who,
 };
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    hub::app::App,
+    error::{Refusal, Result, refuse},
+    hub::App,
     identity::Person,
-    person_api::person_actions::{self, MessageForm},
+    person_api::{MessageForm, person_actions},
     workspace::files::{self, NewFile},
 };
 
@@ -27,7 +27,7 @@ pub(super) async fn answer(
     method: &str,
     args: &Args,
     headers: &HeaderMap,
-) -> Result<Value, Trouble> {
+) -> Result<Value> {
     let base = who::base_of(app, headers);
     match method {
         "files.getUploadURLExternal" => announce(app, person, args, &base).await,
@@ -36,16 +36,9 @@ pub(super) async fn answer(
     }
 }
 
-async fn announce(
-    app: &Arc<App>,
-    person: Person,
-    args: &Args,
-    base: &str,
-) -> Result<Value, Trouble> {
+async fn announce(app: &Arc<App>, person: Person, args: &Args, base: &str) -> Result<Value> {
     person_actions::only_here(app)?;
-    let Some(length) = args.number("length") else {
-        return refuse(Refusal::InvalidArguments);
-    };
+    let length = args.number("length").ok_or(Refusal::InvalidArguments)?;
     let owner = person.id.as_str();
     let file = NewFile {
         owner: owner.to_owned(),
@@ -53,18 +46,13 @@ async fn announce(
         name: args.need("filename", Refusal::InvalidArguments)?,
         length,
     };
-    let write = app.store.write(move |tx| files::announce(tx.db(), &file));
+    let write = app.write(move |tx| files::announce(tx.db(), &file));
     let (id, key) = write.await?;
     let url = format!("{base}/upload/{id}?key={key}");
     Ok(json!({"upload_url": url, "file_id": id}))
 }
 
-async fn complete(
-    app: &Arc<App>,
-    person: Person,
-    args: &Args,
-    base: String,
-) -> Result<Value, Trouble> {
+async fn complete(app: &Arc<App>, person: Person, args: &Args, base: String) -> Result<Value> {
     person_actions::only_here(app)?;
     let wanted = wanted_of(app, args)?;
     let channel = channel_of(args);
@@ -74,7 +62,7 @@ async fn complete(
         text => person_actions::checked(&text)?,
     };
     let rules = app.rules.clone();
-    let write = app.store.write(move |tx| {
+    let write = app.write(move |tx| {
         let mut shown = Vec::new();
         for (id, title) in &wanted {
             let owner = person.id.as_str();
@@ -83,13 +71,9 @@ async fn complete(
         }
         if let Some(channel) = channel {
             let form = MessageForm {
-                channel,
-                thread,
-                text: text.clone(),
-                uploads: Vec::new(),
                 brought: shown.clone(),
-                only_words: false,
                 base,
+                ..MessageForm::words(channel, thread, text.clone())
             };
             person_actions::spoken(tx, &rules, &person, form, &text)?;
         }

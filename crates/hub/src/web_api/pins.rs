@@ -6,42 +6,25 @@ use url::Url;
 
 use super::Call;
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    identity::names::{BOT_USER, TEAM},
+    error::{Refusal, Result, Trouble, When, refuse},
+    identity::{BOT_USER, TEAM},
     log::{self, Happening},
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    store::{Db, params},
     workspace::{channels, gate, message, read},
 };
 
-pub(super) async fn add(call: Call) -> Result<Value, Trouble> {
-    pin(call, true).await
-}
-
-pub(super) async fn remove(call: Call) -> Result<Value, Trouble> {
-    pin(call, false).await
-}
-
-async fn pin(call: Call, on: bool) -> Result<Value, Trouble> {
-    let (agent, fence, channel) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
-    let Some(ts) = call.args.ts("timestamp", Refusal::BadTimestamp)? else {
-        return refuse(Refusal::NoItemSpecified);
-    };
-    let write = call.app.store.write(move |tx| {
-        agent.check_fence(tx.db(), fence.as_ref())?;
-        agent.may_use(tx.db(), &channel)?;
+pub(super) async fn pin(call: Call, on: bool) -> Result<Value> {
+    let (channel, ts) = (call.args.channel()?, call.args.item()?);
+    let place = channel.clone();
+    let write = call.write_in(&place, move |tx, agent| {
         channels::writable(tx.db(), &channel)?;
-        let Some(found) = message::find(tx.db(), &channel, &ts)? else {
-            return refuse(Refusal::MessageNotFound);
-        };
+        let found = message::get(tx.db(), &channel, &ts)?;
         let sql = match on {
             true => "INSERT OR IGNORE INTO pins (channel, ts, user, at_ms) VALUES (?1, ?2, ?3, ?4)",
             false => "DELETE FROM pins WHERE channel = ?1 AND ts = ?2 AND ?3 <> '' AND ?4 > 0",
         };
         let now = tx.db().now_ms();
-        let key = params![channel.as_str(), ts.as_str(), BOT_USER, now];
+        let key = params![channel, ts, BOT_USER, now];
         if tx.db().execute(sql, key)? == 0 {
             return refuse(if on {
                 Refusal::AlreadyPinned
@@ -60,21 +43,14 @@ async fn pin(call: Call, on: bool) -> Result<Value, Trouble> {
     write.await
 }
 
-pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn list(call: Call) -> Result<Value> {
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
-    let look = call.app.store.read(move |db| {
+    let look = call.app.read(move |db| {
         agent.may_use(db, &channel)?;
-        let mut statement = db.prepare_cached(
-            "SELECT ts, user, at_ms FROM pins WHERE channel = ?1 ORDER BY at_ms DESC, ts DESC",
-        )?;
-        let rows = statement.query_map([channel.as_str()], |row| {
-            let ts: String = row.get(0)?;
-            Ok((ts, row.get::<_, String>(1)?, row.get::<_, i64>(2)?))
-        })?;
+        let sql =
+            "SELECT ts, user, at_ms FROM pins WHERE channel = ?1 ORDER BY at_ms DESC, ts DESC";
         let mut items = Vec::new();
-        for row in rows {
-            let (ts, user, at_ms) = row?;
-            let Ok(ts) = ts.parse() else { continue };
+        for (ts, user, at_ms) in db.rows::<(MessageTs, String, i64)>(sql, [&channel])? {
             // What was deleted since is pinned no more.
             let Some(found) = message::find(db, &channel, &ts)? else {
                 continue;
@@ -89,13 +65,13 @@ pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
     look.await
 }
 
-fn channel_id(call: &Call) -> Result<ChannelId, Trouble> {
+fn channel_id(call: &Call) -> Result<ChannelId> {
     let id = call.args.need("channel_id", Refusal::ChannelNotFound)?;
     Ok(ChannelId::new(id))
 }
 
 /// The fields of a bookmark that a call gives, cleaned.
-fn given(call: &Call) -> Result<Vec<(&'static str, String)>, Trouble> {
+fn given(call: &Call) -> Result<Vec<(&'static str, String)>> {
     let mut fields = Vec::new();
     for field in ["title", "link", "emoji"] {
         if let Some(mut words) = call.args.text(field) {
@@ -104,22 +80,18 @@ fn given(call: &Call) -> Result<Vec<(&'static str, String)>, Trouble> {
         }
     }
     let link = fields.iter().find(|(field, _)| *field == "link");
-    if link.is_some_and(|(_, link)| Url::parse(link).is_err()) {
-        return refuse(Refusal::InvalidLink);
-    }
+    Refusal::InvalidLink.when(link.is_some_and(|(_, link)| Url::parse(link).is_err()))?;
     Ok(fields)
 }
 
-pub(super) async fn add_bookmark(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn add_bookmark(call: Call) -> Result<Value> {
     let channel = channel_id(&call)?;
     call.args.need("title", Refusal::InvalidArguments)?;
-    if call.args.text("type").as_deref() != Some("link") {
-        return refuse(Refusal::InvalidBookmarkType);
-    }
+    Refusal::InvalidBookmarkType.when(call.args.text("type").as_deref() != Some("link"))?;
     call.args.need("link", Refusal::InvalidLink)?;
     let fields = given(&call)?;
     let agent = call.agent.clone();
-    let write = call.app.store.write(move |tx| {
+    let write = call.app.write(move |tx| {
         agent.may_use(tx.db(), &channel)?;
         let now = tx.db().now_ms() / 1000;
         let mut body = json!({"id": format!("Bk{}", digits(&tx.next_ts())), "channel_id": channel,
@@ -132,7 +104,7 @@ pub(super) async fn add_bookmark(call: Call) -> Result<Value, Trouble> {
         }
         tx.db().execute(
             "INSERT INTO bookmarks (id, channel, body) VALUES (?1, ?2, ?3)",
-            params![body["id"].as_str(), channel.as_str(), body.to_string()],
+            params![body["id"].as_str(), channel, body.to_string()],
         )?;
         Ok(json!({"bookmark": body}))
     });
@@ -144,26 +116,18 @@ fn digits(ts: &MessageTs) -> String {
     ts.as_str().chars().filter(char::is_ascii_digit).collect()
 }
 
-fn bookmark(db: &Db, channel: &ChannelId, id: &str) -> Result<Value, Trouble> {
-    let body: Option<String> = db
-        .query_row(
-            "SELECT body FROM bookmarks WHERE id = ?1 AND channel = ?2",
-            [id, channel.as_str()],
-            |row| row.get(0),
-        )
-        .optional()?;
-    match body {
-        Some(body) => Ok(serde_json::from_str(&body)?),
-        None => refuse(Refusal::NotFound),
-    }
+fn bookmark(db: &Db, channel: &ChannelId, id: &str) -> Result<Value> {
+    let sql = "SELECT body FROM bookmarks WHERE id = ?1 AND channel = ?2";
+    let body = db.first(sql, params![id, channel])?;
+    body.ok_or(Trouble::Refused(Refusal::NotFound))
 }
 
-pub(super) async fn edit_bookmark(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn edit_bookmark(call: Call) -> Result<Value> {
     let channel = channel_id(&call)?;
     let id = call.args.need("bookmark_id", Refusal::NotFound)?;
     let fields = given(&call)?;
     let agent = call.agent.clone();
-    let write = call.app.store.write(move |tx| {
+    let write = call.app.write(move |tx| {
         agent.may_use(tx.db(), &channel)?;
         let mut body = bookmark(tx.db(), &channel, &id)?;
         for (field, words) in fields {
@@ -179,11 +143,11 @@ pub(super) async fn edit_bookmark(call: Call) -> Result<Value, Trouble> {
     write.await
 }
 
-pub(super) async fn remove_bookmark(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn remove_bookmark(call: Call) -> Result<Value> {
     let channel = channel_id(&call)?;
     let id = call.args.need("bookmark_id", Refusal::NotFound)?;
     let agent = call.agent.clone();
-    let write = call.app.store.write(move |tx| {
+    let write = call.app.write(move |tx| {
         agent.may_use(tx.db(), &channel)?;
         bookmark(tx.db(), &channel, &id)?;
         tx.db()
@@ -193,19 +157,15 @@ pub(super) async fn remove_bookmark(call: Call) -> Result<Value, Trouble> {
     write.await
 }
 
-pub(super) async fn bookmarks(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn bookmarks(call: Call) -> Result<Value> {
     let (agent, channel) = (call.agent.clone(), channel_id(&call)?);
-    let look = call.app.store.read(move |db| {
+    let look = call.app.read(move |db| {
         agent.may_use(db, &channel)?;
-        let mut statement = db.prepare_cached(
+        let found: Vec<Value> = db.rows(
             "SELECT body FROM bookmarks WHERE channel = ?1
              ORDER BY CAST(json_extract(body, '$.date_created') AS BIGINT), id",
+            [&channel],
         )?;
-        let rows = statement.query_map([channel.as_str()], |row| row.get::<_, String>(0))?;
-        let mut found: Vec<Value> = Vec::new();
-        for body in rows {
-            found.push(serde_json::from_str(&body?)?);
-        }
         Ok(json!({"bookmarks": found}))
     });
     look.await

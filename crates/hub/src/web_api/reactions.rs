@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{Call, conversations};
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    identity::names::BOT_USER,
+    error::{Refusal, Result},
+    identity::BOT_USER,
     workspace::{
         message,
         react::{self, Reactor},
@@ -14,68 +14,44 @@ use crate::{
     },
 };
 
-pub(super) async fn add(call: Call) -> Result<Value, Trouble> {
-    change(call, true).await
-}
-
-pub(super) async fn remove(call: Call) -> Result<Value, Trouble> {
-    change(call, false).await
-}
-
-async fn change(call: Call, add: bool) -> Result<Value, Trouble> {
-    let (agent, fence, channel) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
-    let name = call.args.need("name", Refusal::InvalidName)?;
+pub(super) async fn change(call: Call, add: bool) -> Result<Value> {
+    let (channel, name) = (
+        call.args.channel()?,
+        call.args.need("name", Refusal::InvalidName)?,
+    );
     react::check_name(&name)?;
-    let Some(ts) = call.args.ts("timestamp", Refusal::BadTimestamp)? else {
-        return refuse(Refusal::NoItemSpecified);
-    };
-    call.app
-        .store
-        .write(move |tx| {
-            agent.check_fence(tx.db(), fence.as_ref())?;
-            agent.may_use(tx.db(), &channel)?;
-            let reactor = Reactor::Role(agent.role);
-            react::react(tx, &reactor, &channel, &ts, &name, add)
-        })
-        .await?;
+    let (place, ts) = (channel.clone(), call.args.item()?);
+    call.write_in(&place, move |tx, agent| {
+        let reactor = Reactor::Role(agent.role);
+        react::react(tx, &reactor, &channel, &ts, &name, add)
+    })
+    .await?;
     Ok(json!({}))
 }
 
-pub(super) async fn get(call: Call) -> Result<Value, Trouble> {
-    let (agent, channel) = (call.agent.clone(), call.args.channel()?);
-    let Some(ts) = call.args.ts("timestamp", Refusal::BadTimestamp)? else {
-        return refuse(Refusal::NoItemSpecified);
-    };
-    let answered = channel.clone();
-    let message = call
-        .app
-        .store
-        .read(move |db| {
-            agent.may_use(db, &channel)?;
-            match message::find(db, &channel, &ts)? {
-                Some(stored) => read::shown(db, &channel, stored, false),
-                None => refuse(Refusal::MessageNotFound),
-            }
-        })
-        .await?;
-    Ok(json!({"type": "message", "channel": answered, "message": message}))
+pub(super) async fn get(call: Call) -> Result<Value> {
+    let (channel, ts) = (call.args.channel()?, call.args.item()?);
+    let place = channel.clone();
+    let look = call.read_in(&channel, move |db| {
+        let found = message::get(db, &place, &ts)?;
+        read::shown(db, &place, found, false)
+    });
+    let message = look.await?;
+    Ok(json!({"type": "message", "channel": channel, "message": message}))
 }
 
 /// What somebody, or the app itself, reacted to, the newest first.
-pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn list(call: Call) -> Result<Value> {
     let (agent, user) = (call.agent.clone(), call.args.text("user"));
-    let look = call.app.store.read(move |db| {
-        let mut statement = db.prepare_cached(
+    let look = call.app.read(move |db| {
+        let user = user.as_deref().unwrap_or(BOT_USER);
+
+        let mut items = Vec::new();
+        for (channel, ts) in db.rows::<(String, String)>(
             "SELECT channel, ts FROM reactions WHERE user = ?1
              GROUP BY channel, ts ORDER BY max(at_ms) DESC, ts DESC",
-        )?;
-        let user = user.as_deref().unwrap_or(BOT_USER);
-        let rows = statement.query_map([user], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-        })?;
-        let mut items = Vec::new();
-        for row in rows {
-            let (channel, ts) = row?;
+            [user],
+        )? {
             let channel = ChannelId::new(channel);
             let Ok(ts) = ts.parse() else { continue };
             if agent.may_use(db, &channel).is_err() {

@@ -12,21 +12,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    error::{Refusal, Refused, Trouble, refuse},
-    hub::app::App,
-    identity::{names::BOT_NAME, tokens::random_text},
-    log::notice::LoggedEvent,
+    error::{Refusal, Refused, Result, Trouble, When, refuse},
+    hub::App,
+    identity::{BOT_NAME, tokens::random_text},
+    log::LoggedEvent,
     person_api::edits,
     relay,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-        tx::Tx,
-    },
+    store::{Db, Tx, params},
     workspace::{
-        decide, ephemeral,
+        Author, Draft, Stored, decide, ephemeral,
         gate::{self, Outbound},
-        message::{self, Author, Draft, Stored},
+        message,
     },
 };
 
@@ -39,7 +35,7 @@ pub(crate) fn issue(
     channel: &ChannelId,
     ts: &MessageTs,
     person: &UserId,
-) -> Result<String, Trouble> {
+) -> Result<String> {
     let key = random_text();
     db.execute("DELETE FROM responses WHERE expires_ms < ?1", [db.now_ms()])?;
     db.execute(
@@ -48,15 +44,15 @@ pub(crate) fn issue(
     )?;
     db.execute(
         "INSERT INTO responders (sha256, person) VALUES (?1, ?2)",
-        params![Sha256Hex::of(&key).as_str(), person.as_str()],
+        params![Sha256Hex::of(&key), person],
     )?;
     db.execute(
         "INSERT INTO responses (sha256, channel, ts, uses_left, expires_ms)
          VALUES (?1, ?2, ?3, ?4, ?5)",
         params![
-            Sha256Hex::of(&key).as_str(),
-            channel.as_str(),
-            ts.as_str(),
+            Sha256Hex::of(&key),
+            channel,
+            ts,
             USES,
             db.now_ms() + LIFE_MS
         ],
@@ -112,22 +108,21 @@ pub(crate) async fn handle(
         relay::respond(&app, &relay, key, response).await?;
         return Ok("ok");
     }
-    app.store
-        .write(move |tx| {
-            let (channel, ts) = redeem_place(tx, &key)?;
-            if let Some(person) = edits::commander(tx.db(), &channel, &ts)? {
-                return to_command(tx, channel, &person, response);
-            }
-            let person = clicked_by(tx.db(), &key)?;
-            let odd = |_| Trouble::Refused(Refusal::MessageNotFound);
-            let ts = ts.parse().map_err(odd)?;
-            match (message::find(tx.db(), &channel, &ts)?, person) {
-                (Some(original), person) => answer(tx, &channel, &original, person, response),
-                (None, Some(person)) => to_whisper(tx, (&channel, &ts), &person, response),
-                (None, None) => refuse(Refusal::MessageNotFound),
-            }
-        })
-        .await?;
+    app.write(move |tx| {
+        let (channel, ts) = redeem_place(tx, &key)?;
+        if let Some(person) = edits::commander(tx.db(), &channel, &ts)? {
+            return to_command(tx, channel, &person, response);
+        }
+        let person = clicked_by(tx.db(), &key)?;
+        let odd = |_| Trouble::Refused(Refusal::MessageNotFound);
+        let ts = ts.parse().map_err(odd)?;
+        match (message::find(tx.db(), &channel, &ts)?, person) {
+            (Some(original), person) => answer(tx, &channel, &original, person, response),
+            (None, Some(person)) => to_whisper(tx, (&channel, &ts), &person, response),
+            (None, None) => refuse(Refusal::MessageNotFound),
+        }
+    })
+    .await?;
     Ok("ok")
 }
 
@@ -137,7 +132,7 @@ fn to_command(
     channel: ChannelId,
     person: &UserId,
     response: Response,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     // What answered before stays: it is no message that was clicked.
     if response.is_empty() {
         return Ok(());
@@ -152,11 +147,7 @@ fn to_command(
 }
 
 /// The answer to a slash command that came with its acknowledgement; it may be none.
-pub(crate) fn acknowledged(
-    tx: &mut Tx<'_>,
-    command: &LoggedEvent,
-    answer: Value,
-) -> Result<(), Trouble> {
+pub(crate) fn acknowledged(tx: &mut Tx<'_>, command: &LoggedEvent, answer: Value) -> Result<()> {
     // Bolt acknowledges with a bare text, too.
     let response = match answer {
         Value::String(text) => serde_json::json!({"text": text}),
@@ -173,28 +164,21 @@ pub(crate) fn acknowledged(
 }
 
 /// Who clicked, for answers that only they may see.
-fn clicked_by(db: &Db, key: &str) -> Result<Option<UserId>, Trouble> {
-    let found: Option<String> = db
-        .query_row(
-            "SELECT person FROM responders WHERE sha256 = ?1",
-            [Sha256Hex::of(key).as_str()],
-            |row| row.get(0),
-        )
-        .optional()?;
+fn clicked_by(db: &Db, key: &str) -> Result<Option<UserId>> {
+    let found: Option<String> = db.first(
+        "SELECT person FROM responders WHERE sha256 = ?1",
+        [&Sha256Hex::of(key)],
+    )?;
     Ok(found.map(UserId::new))
 }
 
 /// Uses an answer up; gives the message that was clicked.
-pub(crate) fn redeem_place(tx: &Tx<'_>, key: &str) -> Result<(ChannelId, String), Trouble> {
-    let place: Option<(String, String)> = tx
-        .db()
-        .query_row(
-            "UPDATE responses SET uses_left = uses_left - 1
+pub(crate) fn redeem_place(tx: &Tx<'_>, key: &str) -> Result<(ChannelId, String)> {
+    let place: Option<(String, String)> = tx.db().first(
+        "UPDATE responses SET uses_left = uses_left - 1
              WHERE sha256 = ?1 AND uses_left > 0 AND expires_ms > ?2 RETURNING channel, ts",
-            params![Sha256Hex::of(key).as_str(), tx.db().now_ms()],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()?;
+        params![Sha256Hex::of(key), tx.db().now_ms()],
+    )?;
     match place {
         Some((channel, ts)) => Ok((ChannelId::new(channel), ts)),
         None => refuse(Refusal::ExpiredUrl),
@@ -207,16 +191,12 @@ fn to_whisper(
     (channel, ts): (&ChannelId, &MessageTs),
     person: &UserId,
     response: Response,
-) -> Result<(), Trouble> {
-    let Some(old) = ephemeral::find(tx.db(), channel, ts, person)? else {
-        return refuse(Refusal::MessageNotFound);
-    };
+) -> Result<()> {
+    let old = ephemeral::find(tx.db(), channel, ts, person)?.ok_or(Refusal::MessageNotFound)?;
     if response.delete_original {
         return ephemeral::dismiss(tx, channel, ts, person);
     }
-    if response.is_empty() {
-        return refuse(Refusal::NoText);
-    }
+    Refusal::NoText.when(response.is_empty())?;
     if response.replace_original {
         let edited = tx.next_ts().to_string();
         let body = message::edited(old, &response.text, response.blocks, None, &edited);
@@ -234,13 +214,7 @@ fn to_whisper(
 
 /// The answer as a message of the app.
 fn draft(channel: ChannelId, root: Option<MessageTs>, role: Role, response: Response) -> Draft {
-    let author = Author::Role {
-        role,
-        username: Some(BOT_NAME.to_owned()),
-        icon_emoji: None,
-        icon_url: None,
-    };
-    let mut draft = Draft::new(channel, root, author);
+    let mut draft = Draft::new(channel, root, Author::role(role, BOT_NAME));
     draft.text = response.text;
     draft.blocks = response.blocks;
     draft.attachments = response.attachments;
@@ -253,20 +227,14 @@ fn answer(
     original: &Stored,
     person: Option<UserId>,
     response: Response,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let changes = response.delete_original || response.replace_original;
-    if changes && decide::is_card(tx.db(), channel, &original.ts)? {
-        return refuse(Refusal::CantUpdateMessage);
-    }
-    if changes && original.role.is_none() {
-        return refuse(Refusal::CantUpdateMessage);
-    }
+    Refusal::CantUpdateMessage.when(changes && decide::is_card(tx.db(), channel, &original.ts)?)?;
+    Refusal::CantUpdateMessage.when(changes && original.role.is_none())?;
     if response.delete_original {
         return message::delete(tx, channel, original);
     }
-    if response.is_empty() {
-        return refuse(Refusal::NoText);
-    }
+    Refusal::NoText.when(response.is_empty())?;
     if response.replace_original {
         let ts = tx.next_ts().to_string();
         let old = original.body.clone();

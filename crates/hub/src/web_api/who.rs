@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::{Call, conversations};
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    hub::app::App,
-    identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
+    error::{Refusal, Result, refuse},
+    hub::App,
+    identity::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
     log::socket_mode,
     workspace::channels,
 };
 
-pub(super) async fn auth_test(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn auth_test(call: Call) -> Result<Value> {
     Ok(json!({
         "url": format!("{}/", call.base()), "team": "CodeButler", "team_id": TEAM,
         "user": BOT_NAME, "user_id": BOT_USER, "bot_id": BOT, "app_id": APP,
@@ -22,14 +22,14 @@ pub(super) async fn auth_test(call: Call) -> Result<Value, Trouble> {
     }))
 }
 
-pub(super) async fn team_info(_call: Call) -> Result<Value, Trouble> {
+pub(super) async fn team_info(_call: Call) -> Result<Value> {
     Ok(
         json!({"team": {"id": TEAM, "name": "CodeButler", "domain": "codebutler",
         "email_domain": "", "icon": {"image_default": true}}}),
     )
 }
 
-pub(super) async fn bots_info(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn bots_info(call: Call) -> Result<Value> {
     match call.args.text("bot") {
         Some(bot) if bot != BOT => refuse(Refusal::BotNotFound),
         _ => Ok(json!({"bot": {"id": BOT, "app_id": APP, "name": BOT_NAME,
@@ -37,27 +37,23 @@ pub(super) async fn bots_info(call: Call) -> Result<Value, Trouble> {
     }
 }
 
-pub(super) async fn users_info(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn users_info(call: Call) -> Result<Value> {
     let user = UserId::new(call.args.need("user", Refusal::UserNotFound)?);
-    let user = call
-        .app
-        .store
-        .read(move |db| channels::user(db, &user))
-        .await?;
+    let user = call.app.read(move |db| channels::user(db, &user)).await?;
     Ok(json!({"user": user}))
 }
 
-pub(super) async fn users_list(call: Call) -> Result<Value, Trouble> {
-    let members = call.app.store.read(channels::users).await?;
+pub(super) async fn users_list(call: Call) -> Result<Value> {
+    let members = call.app.read(channels::users).await?;
     let mut answer = conversations::page(&call, members, "members")?;
     answer["cache_ts"] = json!(0);
     Ok(answer)
 }
 
 /// One person by their address; see `workspace::channels`.
-pub(super) async fn lookup_by_email(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn lookup_by_email(call: Call) -> Result<Value> {
     let email = call.args.need("email", Refusal::UsersNotFound)?;
-    let members = call.app.store.read(channels::users).await?;
+    let members = call.app.read(channels::users).await?;
     let found = members
         .into_iter()
         .find(|user| user["profile"]["email"] == email.to_ascii_lowercase());
@@ -68,18 +64,18 @@ pub(super) async fn lookup_by_email(call: Call) -> Result<Value, Trouble> {
 }
 
 /// The caller's own profile, when nobody is named.
-pub(super) async fn profile(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn profile(call: Call) -> Result<Value> {
     let user = call.args.text("user");
     let user = UserId::new(user.as_deref().unwrap_or(BOT_USER));
-    let look = call.app.store.read(move |db| channels::user(db, &user));
+    let look = call.app.read(move |db| channels::user(db, &user));
     Ok(json!({"profile": look.await?["profile"]}))
 }
 
 /// Whether somebody is there: the app is, and of people nobody keeps count.
-pub(super) async fn presence(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn presence(call: Call) -> Result<Value> {
     let user = call.args.text("user");
     let user = UserId::new(user.as_deref().unwrap_or(BOT_USER));
-    let look = call.app.store.read(move |db| channels::user(db, &user));
+    let look = call.app.read(move |db| channels::user(db, &user));
     look.await?;
     Ok(
         json!({"presence": "active", "online": true, "auto_away": false, "manual_away": false,
@@ -88,7 +84,7 @@ pub(super) async fn presence(call: Call) -> Result<Value, Trouble> {
 }
 
 /// The address of a socket, good for one connection and a minute.
-pub(super) async fn connections_open(call: Call) -> Result<Value, Trouble> {
+pub(super) async fn connections_open(call: Call) -> Result<Value> {
     let ticket = socket_mode::ticket(&call.app, call.agent.clone()).await?;
     let base = call.base().replacen("http", "ws", 1);
     Ok(json!({"url": format!("{base}/link/?ticket={ticket}&app_id={APP}")}))

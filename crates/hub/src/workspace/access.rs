@@ -12,24 +12,16 @@ use super::{
     message::{Author, Draft},
 };
 use crate::{
-    agent_api,
-    error::{Refusal, Trouble, refuse},
+    error::{Refusal, Result, Trouble, When, refuse},
     identity::{Person, people},
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-        tx::Tx,
-    },
+    store::{Db, Tx, params},
+    workspace::decide,
 };
 
 /// How far a person's rights go: what the machine's config says of them, or the
 /// invitation, or a group, or what is said of everybody else. Nothing when nobody
 /// said anything about anybody.
-pub(crate) fn standing(
-    db: &Db,
-    rules: &Rules,
-    person: &Person,
-) -> Result<Option<Standing>, Trouble> {
+pub(crate) fn standing(db: &Db, rules: &Rules, person: &Person) -> Result<Option<Standing>> {
     if !rules.in_slack && people::is_owner(&person.id) {
         return Ok(Some(Standing::Admin));
     }
@@ -48,19 +40,15 @@ pub(crate) fn standing(
 }
 
 /// The most that a group gives its members.
-fn of_groups(db: &Db, rules: &Rules, user: &UserId) -> Result<Option<Standing>, Trouble> {
-    let mut statement = db.prepare_cached("SELECT name FROM group_members WHERE user = ?1")?;
-    let names = statement.query_map([user.as_str()], |row| row.get::<_, String>(0))?;
-    let mut most = None;
-    for name in names {
-        most = most.max(rules.people.get(&name?).copied());
-    }
-    Ok(most)
+fn of_groups(db: &Db, rules: &Rules, user: &UserId) -> Result<Option<Standing>> {
+    let names: Vec<String> = db.rows("SELECT name FROM group_members WHERE user = ?1", [user])?;
+    let given = names.iter().filter_map(|name| rules.people.get(name));
+    Ok(given.max().copied())
 }
 
 /// Refuses who has not this right. Where nobody said anything about people, everybody
 /// may do everything but administer.
-pub(crate) fn may(db: &Db, rules: &Rules, person: &Person, right: Right) -> Result<(), Trouble> {
+pub(crate) fn may(db: &Db, rules: &Rules, person: &Person, right: Right) -> Result<()> {
     let allowed = match standing(db, rules, person)? {
         Some(standing) => standing.may(right),
         None => right < Right::Administer,
@@ -73,7 +61,7 @@ pub(crate) fn may(db: &Db, rules: &Rules, person: &Person, right: Right) -> Resu
 }
 
 /// The most that a person may do.
-pub(crate) fn highest(db: &Db, rules: &Rules, person: &Person) -> Result<Right, Trouble> {
+pub(crate) fn highest(db: &Db, rules: &Rules, person: &Person) -> Result<Right> {
     for right in [Right::Administer, Right::Merge, Right::Approve] {
         match may(db, rules, person, right) {
             Ok(()) => return Ok(right),
@@ -94,7 +82,7 @@ pub(crate) fn check(
     repo: &str,
     asked: &DecisionRequest,
     person: &Person,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let approvers = &rules.approvers;
     // Who owns the machine may have left the deciding to others, on purpose.
     let left_to_others = !approvers.is_empty() && people::is_owner(&person.id);
@@ -112,9 +100,7 @@ pub(crate) fn check(
         asked.kind,
         DecisionKind::Command | DecisionKind::Merge | DecisionKind::Develop
     );
-    if grave && !approvers.is_empty() {
-        return refuse(Refusal::NotAnApprover);
-    }
+    Refusal::NotAnApprover.when(grave && !approvers.is_empty())?;
     let allowed = allowed(db, repo, asked)?;
     let everybody = allowed.is_empty() && approvers.is_empty();
     if everybody || allowed.contains(&person.id) {
@@ -130,7 +116,7 @@ pub(crate) fn decidable(
     repo: &str,
     cards: &[DecisionView],
     person: &Person,
-) -> Result<Vec<DecisionView>, Trouble> {
+) -> Result<Vec<DecisionView>> {
     let mut found = Vec::new();
     for card in cards {
         match check(db, rules, repo, &card.asked, person) {
@@ -143,22 +129,17 @@ pub(crate) fn decidable(
 }
 
 /// The people whom the team listens to, as the agent said with its card.
-fn allowed(db: &Db, repo: &str, asked: &DecisionRequest) -> Result<Vec<UserId>, Trouble> {
-    let body: Option<String> = db
-        .prepare_cached("SELECT body FROM card_bodies WHERE repo = ?1 AND request = ?2")?
-        .query_row(params![repo, asked.request.as_str()], |row| row.get(0))
-        .optional()?;
-    let Some(body) = body else {
-        return Ok(Vec::new());
-    };
-    let bytes = agent_api::body(db, repo, &body)?;
+fn allowed(db: &Db, repo: &str, asked: &DecisionRequest) -> Result<Vec<UserId>> {
     // Cards of earlier releases hold their subject in another form.
     #[derive(Deserialize)]
     struct Listened {
         #[serde(default)]
         allowed: Vec<UserId>,
     }
-    Ok(serde_json::from_slice::<Listened>(&bytes)?.allowed)
+    match decide::bytes_of(db, repo, &asked.request)? {
+        Some(bytes) => Ok(serde_json::from_slice::<Listened>(&bytes)?.allowed),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Says to one person, in the thread, that what they did does not count.
@@ -168,27 +149,19 @@ pub(crate) fn tell(
     person: &Person,
     (thread, asked_by): (&ThreadId, Role),
     refusal: Refusal,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let words = refusal.did_not_count();
     if rules.in_slack {
-        tx.db().execute(
-            "INSERT INTO whispers (channel, root, user, words) VALUES (?1, ?2, ?3, ?4)",
-            params![
-                thread.channel.as_str(),
-                thread.root.as_str(),
-                person.id.as_str(),
-                words
-            ],
-        )?;
-        return Ok(());
+        return whisper(tx.db(), thread, person, words);
     }
-    let author = Author::Role {
-        role: asked_by,
-        username: Some(asked_by.user_name()),
-        icon_emoji: None,
-        icon_url: None,
-    };
+    let author = Author::role(asked_by, asked_by.user_name());
     let mut draft = Draft::new(thread.channel.clone(), Some(thread.root.clone()), author);
     draft.text = words.to_owned();
     ephemeral::keep(tx, &person.id, &draft).map(drop)
+}
+
+/// Leaves words for one person to be said in Slack.
+pub(crate) fn whisper(db: &Db, thread: &ThreadId, person: &Person, words: &str) -> Result<()> {
+    let sql = "INSERT INTO whispers (channel, root, user, words) VALUES (?1, ?2, ?3, ?4)";
+    db.run(sql, params![thread, person.id, words])
 }

@@ -20,7 +20,7 @@ use verbatim::verbatim;
 use words::Words;
 
 use crate::{
-    error::{Refusal, Trouble, refuse},
+    error::{Refusal, Trouble, When},
     workspace::gate,
 };
 
@@ -52,12 +52,9 @@ pub(crate) struct Drawn {
 /// here is what was read, and that is drawn: a field that we do not know, or one that
 /// is given twice, makes another hash.
 pub(crate) fn read(tag: &CardTag, bytes: &[u8]) -> Result<CardBody, Trouble> {
-    let Ok(body) = serde_json::from_slice::<CardBody>(bytes) else {
-        return refuse(Refusal::InvalidCard);
-    };
-    if body.subject.kind() != tag.kind || body.subject.sha256() != tag.sha256 {
-        return refuse(Refusal::SubjectMismatch);
-    }
+    let body = serde_json::from_slice::<CardBody>(bytes).map_err(|_| Refusal::InvalidCard)?;
+    Refusal::SubjectMismatch
+        .when(body.subject.kind() != tag.kind || body.subject.sha256() != tag.sha256)?;
     Ok(body)
 }
 
@@ -104,9 +101,7 @@ pub(crate) fn draw(redactor: &Redactor, tag: &CardTag, body: &CardBody) -> Resul
         drawn.text,
         drawn.attached
     ]);
-    if gate::clean_value(redactor, &mut said) {
-        return refuse(Refusal::CardWouldBeRedacted);
-    }
+    Refusal::CardWouldBeRedacted.when(gate::clean_value(redactor, &mut said))?;
     Ok(drawn)
 }
 

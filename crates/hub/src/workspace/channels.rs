@@ -7,15 +7,9 @@ use butler_protocol::{ChannelId, UserId};
 use serde_json::{Value, json};
 
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    identity::{
-        names::{APP, BOT, BOT_NAME, BOT_USER, TEAM, channel_name, id_of},
-        tokens::random_text,
-    },
-    store::{
-        db::Db,
-        sql::{self, OptionalExtension, params},
-    },
+    error::{Refusal, Result, Trouble, When, refuse},
+    identity::{APP, BOT, BOT_NAME, BOT_USER, TEAM, channel_name, id_of, tokens::random_text},
+    store::{Db, FromSql, from_row, params, sql},
 };
 
 /// What a channel is to Slack.
@@ -76,53 +70,42 @@ pub(crate) struct Channel {
 
 const COLUMNS: &str = "id, name, repo, created_ms, kind, archived, topic, coalesce(purpose, repo)";
 
-fn read(row: &sql::Row<'_>) -> sql::Result<Channel> {
-    let kind: String = row.get(4)?;
-    let kind = Kind::ALL.into_iter().find(|one| one.word() == kind);
-    Ok(Channel {
-        id: ChannelId::new(row.get::<_, String>(0)?),
-        name: row.get(1)?,
-        repo: row.get(2)?,
-        created_ms: row.get(3)?,
-        kind: kind.unwrap_or(Kind::Public),
-        archived: row.get(5)?,
-        topic: row.get(6)?,
-        purpose: row.get(7)?,
-    })
+impl FromSql for Kind {
+    const NAME: &'static str = "a kind of channel";
+    fn from_value(value: sql::Value<'_>) -> Option<Self> {
+        let kind = String::from_value(value)?;
+        let found = Self::ALL.into_iter().find(|one| one.word() == kind);
+        Some(found.unwrap_or(Kind::Public))
+    }
 }
 
+from_row! { Channel: id, name, repo, created_ms, kind, archived, topic, purpose }
+
 /// All channels, by name; of one repo only when it is given.
-pub(crate) fn list(db: &Db, repo: Option<&str>) -> Result<Vec<Channel>, Trouble> {
+pub(crate) fn list(db: &Db, repo: Option<&str>) -> Result<Vec<Channel>> {
     let sql = format!("SELECT {COLUMNS} FROM channels WHERE ?1 IS NULL OR repo = ?1 ORDER BY name");
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([repo], read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(db.rows(&sql, [repo])?)
 }
 
 /// One channel.
-pub(crate) fn get(db: &Db, id: &ChannelId) -> Result<Channel, Trouble> {
+pub(crate) fn get(db: &Db, id: &ChannelId) -> Result<Channel> {
     let sql = format!("SELECT {COLUMNS} FROM channels WHERE id = ?1");
-    let found = db
-        .prepare_cached(&sql)?
-        .query_row([id.as_str()], read)
-        .optional()?;
+    let found = db.first(&sql, [id])?;
     found.ok_or(Trouble::Refused(Refusal::ChannelNotFound))
 }
 
 /// The channels of a repo.
-pub(crate) fn of_repo(db: &Db, repo: &str) -> Result<Vec<ChannelId>, Trouble> {
-    let mut statement = db.prepare_cached("SELECT id FROM channels WHERE repo = ?1 ORDER BY id")?;
-    let rows = statement.query_map([repo], |row| row.get::<_, String>(0))?;
-    let ids = rows.map(|id| id.map(ChannelId::new));
-    Ok(ids.collect::<Result<_, _>>()?)
+pub(crate) fn of_repo(db: &Db, repo: &str) -> Result<Vec<ChannelId>> {
+    Ok(db.rows(
+        "SELECT id FROM channels WHERE repo = ?1 ORDER BY id",
+        [repo],
+    )?)
 }
 
 /// Refuses to write where the app is not, or where nobody writes any more.
-pub(crate) fn writable(db: &Db, id: &ChannelId) -> Result<(), Trouble> {
+pub(crate) fn writable(db: &Db, id: &ChannelId) -> Result<()> {
     let channel = get(db, id)?;
-    if channel.archived {
-        return refuse(Refusal::IsArchived);
-    }
+    Refusal::IsArchived.when(channel.archived)?;
     match members::is_in(db, &channel, BOT_USER)? {
         true => Ok(()),
         false => refuse(Refusal::NotInChannel),
@@ -135,7 +118,7 @@ pub(crate) fn channel_type(db: &Db, id: &ChannelId) -> &'static str {
 }
 
 /// Makes a public channel for a repo; a taken name is refused.
-pub(crate) fn create(db: &Db, repo: &str, wanted: &str) -> Result<Channel, Trouble> {
+pub(crate) fn create(db: &Db, repo: &str, wanted: &str) -> Result<Channel> {
     let name = channel_name(wanted);
     let mut id = ChannelId::new(id_of('C', &["channel", repo, &name]));
     // Whoever was made under this name may have another by now.
@@ -146,32 +129,25 @@ pub(crate) fn create(db: &Db, repo: &str, wanted: &str) -> Result<Channel, Troub
 }
 
 /// Makes a channel; a taken name is refused.
-pub(crate) fn add(
-    db: &Db,
-    id: &ChannelId,
-    repo: &str,
-    name: &str,
-    kind: Kind,
-) -> Result<Channel, Trouble> {
-    if is_taken(db, name)? {
-        return refuse(Refusal::NameTaken);
-    }
+pub(crate) fn add(db: &Db, id: &ChannelId, repo: &str, name: &str, kind: Kind) -> Result<Channel> {
+    Refusal::NameTaken.when(is_taken(db, name)?)?;
     db.execute(
         "INSERT INTO channels (id, name, repo, created_ms, kind) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![id.as_str(), name, repo, db.now_ms(), kind.word()],
+        params![id, name, repo, db.now_ms(), kind.word()],
     )?;
     get(db, id)
 }
 
 /// Whether a channel has this name.
-pub(crate) fn is_taken(db: &Db, name: &str) -> Result<bool, Trouble> {
-    Ok(db
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM channels WHERE name = ?1)")?
-        .query_row([name], |row| row.get(0))?)
+pub(crate) fn is_taken(db: &Db, name: &str) -> Result<bool> {
+    Ok(db.one(
+        "SELECT EXISTS (SELECT 1 FROM channels WHERE name = ?1)",
+        [name],
+    )?)
 }
 
 /// A channel in Slack's shape, as the app sees it.
-pub(crate) fn shown(db: &Db, channel: &Channel) -> Result<Value, Trouble> {
+pub(crate) fn shown(db: &Db, channel: &Channel) -> Result<Value> {
     let is = |kind| channel.kind == kind;
     let members = members::of(db, channel)?;
     let is_member = members.iter().any(|user| user == BOT_USER);
@@ -200,25 +176,18 @@ pub(crate) fn shown(db: &Db, channel: &Channel) -> Result<Value, Trouble> {
 }
 
 /// Everybody: the people and the app's own user.
-pub(crate) fn users(db: &Db) -> Result<Vec<Value>, Trouble> {
-    let mut statement = db.prepare_cached("SELECT id, name FROM people ORDER BY name")?;
-    let rows = statement.query_map([], |row| {
-        Ok(person(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?))
-    })?;
-    let mut found: Vec<Value> = rows.collect::<Result<_, _>>()?;
-    found.push(bot_user());
-    Ok(found)
+pub(crate) fn users(db: &Db) -> Result<Vec<Value>> {
+    let people = db.rows::<[String; 2]>("SELECT id, name FROM people ORDER BY name", [])?;
+    let people = people.iter().map(|[id, name]| person(id, name));
+    Ok(people.chain([bot_user()]).collect())
 }
 
 /// One user in Slack's shape.
-pub(crate) fn user(db: &Db, id: &UserId) -> Result<Value, Trouble> {
+pub(crate) fn user(db: &Db, id: &UserId) -> Result<Value> {
     if id.as_str() == BOT_USER {
         return Ok(bot_user());
     }
-    let name: Option<String> = db
-        .prepare_cached("SELECT name FROM people WHERE id = ?1")?
-        .query_row([id.as_str()], |row| row.get(0))
-        .optional()?;
+    let name: Option<String> = db.first("SELECT name FROM people WHERE id = ?1", [&id])?;
     match name {
         Some(name) => Ok(person(id.as_str(), &name)),
         None => refuse(Refusal::UserNotFound),

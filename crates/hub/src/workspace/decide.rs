@@ -6,8 +6,8 @@ pub(crate) mod edited;
 use std::{collections::BTreeMap, sync::Arc};
 
 use butler_protocol::{
-    ActionId, ChannelId, Choice, Decision, DecisionKind, DecisionRequest, DecisionView, MessageTs,
-    Plan, RequestId, Right, Role, StampKind, Standing, ThreadId, UserId, fault,
+    ActionId, CardBody, ChannelId, Choice, Decision, DecisionKind, DecisionRequest, DecisionView,
+    MessageTs, Plan, RequestId, Right, Role, StampKind, Standing, ThreadId, UserId, fault,
 };
 use butler_slack::EnvelopeKind;
 use serde::Deserialize;
@@ -19,19 +19,16 @@ use super::{
     runs,
 };
 use crate::{
+    agent_api,
     budget::{
         self, Caps,
         limits::{Limits, Pace},
         operators,
     },
-    error::{Refusal, Trouble, refuse},
+    error::{Refusal, Result, When},
     identity::{Person, audit},
     log::{self, Happening},
-    store::{
-        db::Db,
-        sql::{self, OptionalExtension, Row, params},
-        tx::Tx,
-    },
+    store::{Db, Params, Row, Tx, params, sql},
     workspace::card,
 };
 
@@ -41,6 +38,27 @@ pub(crate) struct Click {
     pub(crate) channel: ChannelId,
     pub(crate) message: MessageTs,
     pub(crate) action: ActionId,
+}
+
+impl Click {
+    pub(crate) fn new(
+        channel: ChannelId,
+        message: MessageTs,
+        request: RequestId,
+        choice: Choice,
+    ) -> Self {
+        Self {
+            channel,
+            message,
+            action: ActionId { request, choice },
+        }
+    }
+
+    /// What a person would press on a card.
+    pub(crate) fn on(asked: &DecisionRequest, choice: Choice) -> Self {
+        let (channel, request) = (asked.thread.channel.clone(), asked.request.clone());
+        Self::new(channel, asked.message.clone(), request, choice)
+    }
 }
 
 /// What deciding needs to know of the workspace.
@@ -66,7 +84,7 @@ pub(crate) fn decide(
     rules: &Rules,
     person: &Person,
     click: &Click,
-) -> Result<Decision, Trouble> {
+) -> Result<Decision> {
     decide_in(tx, rules, person, click, None)
 }
 
@@ -77,28 +95,20 @@ pub(crate) fn decide_in(
     person: &Person,
     click: &Click,
     run: Option<&RequestId>,
-) -> Result<Decision, Trouble> {
+) -> Result<Decision> {
     let repo = channels::get(tx.db(), &click.channel)?.repo;
-    let Some(view) = view(tx.db(), &repo, &click.action.request)? else {
-        return refuse(Refusal::UnknownRequest);
-    };
+    let view = view(tx.db(), &repo, &click.action.request)?.ok_or(Refusal::UnknownRequest)?;
     let asked = view.asked;
-    if asked.thread.channel != click.channel || asked.message != click.message {
-        return refuse(Refusal::NotTheCard);
-    }
-    if !asked.kind.choices().contains(&click.action.choice) {
-        return refuse(Refusal::InvalidChoice);
-    }
+    Refusal::NotTheCard
+        .when(asked.thread.channel != click.channel || asked.message != click.message)?;
+    Refusal::InvalidChoice.when(!asked.kind.choices().contains(&click.action.choice))?;
     access::check(tx.db(), rules, &repo, &asked, person)?;
-    if click.action.choice == Choice::Raise
-        && operators::is_about(tx.db(), &asked.thread)?
-        && access::may(tx.db(), rules, person, Right::Administer).is_err()
-    {
-        return refuse(Refusal::OperatorsBudget);
-    }
-    if view.decided.is_some() {
-        return refuse(Refusal::AlreadyDecided);
-    }
+    Refusal::OperatorsBudget.when(
+        click.action.choice == Choice::Raise
+            && operators::is_about(tx.db(), &asked.thread)?
+            && access::may(tx.db(), rules, person, Right::Administer).is_err(),
+    )?;
+    Refusal::AlreadyDecided.when(view.decided.is_some())?;
     let decision = Decision {
         request: asked.request,
         kind: asked.kind,
@@ -112,19 +122,18 @@ pub(crate) fn decide_in(
         at_ms: tx.db().now_ms(),
     };
     fault("hub.before-decision");
-    tx.db()
-        .prepare_cached(
-            "UPDATE cards SET choice = ?3, person = ?4, decided_ms = ?5, run = ?6
+    tx.db().execute(
+        "UPDATE cards SET choice = ?3, person = ?4, decided_ms = ?5, run = ?6
              WHERE repo = ?1 AND request = ?2 AND choice IS NULL",
-        )?
-        .execute(params![
+        params![
             repo,
-            decision.request.as_str(),
-            decision.choice.as_str(),
-            person.id.as_str(),
+            decision.request,
+            decision.choice,
+            person.id,
             decision.at_ms,
-            run.map(RequestId::as_str)
-        ])?;
+            run
+        ],
+    )?;
     audit::decided(tx.db(), person, &decision)?;
     fault("hub.after-decision");
     runs::started(tx, &repo, &decision)?;
@@ -133,9 +142,10 @@ pub(crate) fn decide_in(
     }
     tell(tx, rules, person, &decision, asked.from)?;
     if rules.in_slack {
-        tx.db()
-            .prepare_cached("INSERT OR IGNORE INTO redraws (channel, message) VALUES (?1, ?2)")?
-            .execute(params![click.channel.as_str(), decision.message.as_str()])?;
+        tx.db().execute(
+            "INSERT OR IGNORE INTO redraws (channel, message) VALUES (?1, ?2)",
+            params![click.channel, decision.message],
+        )?;
     } else {
         redraw(tx, &decision, &person.name)?;
     }
@@ -143,7 +153,7 @@ pub(crate) fn decide_in(
 }
 
 /// The decided form of a card: its buttons go, the verdict stays.
-pub(crate) fn redraw(tx: &mut Tx<'_>, decision: &Decision, person: &str) -> Result<(), Trouble> {
+pub(crate) fn redraw(tx: &mut Tx<'_>, decision: &Decision, person: &str) -> Result<()> {
     let channel = &decision.thread.channel;
     let Some(old) = message::find(tx.db(), channel, &decision.message)? else {
         return Ok(());
@@ -155,7 +165,7 @@ pub(crate) fn redraw(tx: &mut Tx<'_>, decision: &Decision, person: &str) -> Resu
 }
 
 /// Whether a card stands on a message, open or decided.
-pub(crate) fn is_card(db: &Db, channel: &ChannelId, message: &MessageTs) -> Result<bool, Trouble> {
+pub(crate) fn is_card(db: &Db, channel: &ChannelId, message: &MessageTs) -> Result<bool> {
     Ok(on_message(db, channel, message)?.is_some())
 }
 
@@ -165,7 +175,7 @@ fn tell(
     person: &Person,
     decision: &Decision,
     asked_by: Role,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let action = ActionId {
         request: decision.request.clone(),
         choice: decision.choice,
@@ -197,24 +207,35 @@ pub(crate) fn open_card(
     db: &Db,
     channel: &ChannelId,
     message: &MessageTs,
-) -> Result<Option<(RequestId, DecisionKind)>, Trouble> {
+) -> Result<Option<(RequestId, DecisionKind)>> {
     let view = on_message(db, channel, message)?;
     let open = view.filter(|view| view.decided.is_none());
     Ok(open.map(|view| (view.asked.request, view.asked.kind)))
 }
 
+/// What an agent sent for a card; nothing for cards of earlier releases, which hold their
+/// subject in another form.
+pub(crate) fn body_of(db: &Db, repo: &str, request: &RequestId) -> Result<Option<CardBody>> {
+    let bytes = bytes_of(db, repo, request)?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+}
+
+/// The same as it was sent.
+pub(super) fn bytes_of(db: &Db, repo: &str, request: &RequestId) -> Result<Option<Vec<u8>>> {
+    let sql = "SELECT body FROM card_bodies WHERE repo = ?1 AND request = ?2";
+    let hash: Option<String> = db.first(sql, params![repo, request])?;
+    hash.map(|hash| agent_api::body(db, repo, &hash))
+        .transpose()
+}
+
 /// What was asked and decided under a request.
-pub(crate) fn view(
-    db: &Db,
-    repo: &str,
-    request: &RequestId,
-) -> Result<Option<DecisionView>, Trouble> {
-    let sql = format!("SELECT {COLUMNS} FROM cards WHERE repo = ?1 AND request = ?2");
-    let found = db
-        .prepare_cached(&sql)?
-        .query_row(params![repo, request.as_str()], read_row)
-        .optional()?;
-    Ok(found.map(read_view).transpose()?)
+pub(crate) fn view(db: &Db, repo: &str, request: &RequestId) -> Result<Option<DecisionView>> {
+    Ok(views(
+        db,
+        "WHERE repo = ?1 AND request = ?2",
+        params![repo, request],
+    )?
+    .pop())
 }
 
 /// The card that stands on a message, and what was decided about it.
@@ -222,78 +243,51 @@ pub(crate) fn on_message(
     db: &Db,
     channel: &ChannelId,
     message: &MessageTs,
-) -> Result<Option<DecisionView>, Trouble> {
-    let sql = format!("SELECT {COLUMNS} FROM cards WHERE channel = ?1 AND message = ?2");
-    let found = db
-        .prepare_cached(&sql)?
-        .query_row(params![channel.as_str(), message.as_str()], read_row)
-        .optional()?;
-    Ok(found.map(read_view).transpose()?)
+) -> Result<Option<DecisionView>> {
+    let which = "WHERE channel = ?1 AND message = ?2";
+    Ok(views(db, which, params![channel, message])?.pop())
 }
 
 /// Cards of all repos, newest first; open ones only, or all.
-pub(crate) fn list(db: &Db, open_only: bool) -> Result<Vec<DecisionView>, Trouble> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM cards WHERE NOT ?1 OR choice IS NULL ORDER BY asked_ms DESC LIMIT 500"
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([open_only], read_row)?;
-    let mut found = Vec::new();
-    for row in rows {
-        found.push(read_view(row?)?);
-    }
-    Ok(found)
+pub(crate) fn list(db: &Db, open_only: bool) -> Result<Vec<DecisionView>> {
+    let which = "WHERE NOT ?1 OR choice IS NULL ORDER BY asked_ms DESC LIMIT 500";
+    views(db, which, [open_only])
 }
 
 /// Open cards of all repos that still ask something: a newer card of its kind in the
 /// thread has taken the place of an older one, except for commands and learnings.
-pub(crate) fn waiting(db: &Db) -> Result<Vec<DecisionView>, Trouble> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM cards c WHERE choice IS NULL AND (kind IN ('command', 'learning')
-           OR NOT EXISTS (SELECT 1 FROM cards n WHERE n.channel = c.channel AND n.root = c.root
-             AND n.kind = c.kind AND n.asked_ms > c.asked_ms))
-         ORDER BY asked_ms LIMIT 500"
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([], read_row)?;
-    let mut found = Vec::new();
-    for row in rows {
-        found.push(read_view(row?)?);
-    }
-    Ok(found)
+pub(crate) fn waiting(db: &Db) -> Result<Vec<DecisionView>> {
+    let which = "c WHERE choice IS NULL AND (kind IN ('command', 'learning')
+         OR NOT EXISTS (SELECT 1 FROM cards n WHERE n.channel = c.channel AND n.root = c.root
+           AND n.kind = c.kind AND n.asked_ms > c.asked_ms))
+         ORDER BY asked_ms LIMIT 500";
+    views(db, which, [])
 }
 
 /// Cards of one thread, oldest first.
-pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Vec<DecisionView>, Trouble> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM cards WHERE channel = ?1 AND root = ?2 ORDER BY asked_ms, request"
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map(
-        params![thread.channel.as_str(), thread.root.as_str()],
-        read_row,
-    )?;
-    let mut found = Vec::new();
-    for row in rows {
-        found.push(read_view(row?)?);
-    }
-    Ok(found)
+pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Vec<DecisionView>> {
+    let which = "WHERE channel = ?1 AND root = ?2 ORDER BY asked_ms, request";
+    views(db, which, [thread])
 }
 
 const COLUMNS: &str = "request, kind, sha256, channel, root, message, from_role, choice, person, decided_ms, run, edited";
 
+/// The cards that a condition chooses.
+fn views(db: &Db, which: &str, keys: impl Params) -> Result<Vec<DecisionView>> {
+    let sql = format!("SELECT {COLUMNS} FROM cards {which}");
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map(keys, read_row)?;
+    rows.map(|row| Ok(read_view(row?)?)).collect()
+}
+
 /// A row as JSON fields, which the shared types read back.
 fn read_row(row: &Row<'_>) -> sql::Result<Value> {
-    let text = |at| row.get::<_, String>(at);
+    let text = |at| row.get::<_, Option<String>>(at);
     Ok(json!({
         "request": text(0)?, "kind": text(1)?, "sha256": text(2)?,
         "thread": {"channel": text(3)?, "root": text(4)?},
-        "message": text(5)?, "from": text(6)?,
-        "choice": row.get::<_, Option<String>>(7)?,
-        "person": row.get::<_, Option<String>>(8)?,
-        "at_ms": row.get::<_, Option<i64>>(9)?,
-        "run": row.get::<_, Option<String>>(10)?,
-        "edited": row.get::<_, Option<String>>(11)?,
+        "message": text(5)?, "from": text(6)?, "choice": text(7)?, "person": text(8)?,
+        "at_ms": row.get::<_, Option<i64>>(9)?, "run": text(10)?, "edited": text(11)?,
     }))
 }
 

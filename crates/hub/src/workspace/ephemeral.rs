@@ -1,24 +1,20 @@
 //! Messages for one person's eyes. Like Slack's they are in no history, cause no
 //! event, and do not last: dismissed by their person, or gone after a day.
 
-use butler_protocol::{ChannelId, MessageTs, UserId, fault};
+use butler_protocol::{ChannelId, MessageTs, ThreadId, UserId, fault};
 use serde_json::{Value, json};
 
 use super::message::{self, Draft};
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    log::notice::Notice,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-        tx::Tx,
-    },
+    error::{Refusal, Result, When},
+    log::Notice,
+    store::{Db, Tx, params},
 };
 
 const LIFE_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Keeps a message for a person and tells their page.
-pub(crate) fn keep(tx: &mut Tx<'_>, user: &UserId, draft: &Draft) -> Result<MessageTs, Trouble> {
+pub(crate) fn keep(tx: &mut Tx<'_>, user: &UserId, draft: &Draft) -> Result<MessageTs> {
     let root = match &draft.root {
         Some(ts) => Some(message::root_of(tx.db(), &draft.channel, ts)?),
         None => None,
@@ -34,10 +30,10 @@ pub(crate) fn keep(tx: &mut Tx<'_>, user: &UserId, draft: &Draft) -> Result<Mess
         "INSERT INTO ephemerals (channel, ts, root, user, body, at_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         params![
-            draft.channel.as_str(),
-            ts.as_str(),
+            draft.channel,
+            ts,
             root.as_ref().map_or("", MessageTs::as_str),
-            user.as_str(),
+            user,
             body.to_string(),
             now
         ],
@@ -49,10 +45,8 @@ pub(crate) fn keep(tx: &mut Tx<'_>, user: &UserId, draft: &Draft) -> Result<Mess
         to: user.clone(),
         message: told,
     });
-    tx.say(Notice::Page {
-        channel: draft.channel.clone(),
-        root: root.unwrap_or_else(|| ts.clone()),
-    });
+    let root = root.unwrap_or_else(|| ts.clone());
+    tx.say(Notice::Page(ThreadId::new(draft.channel.clone(), root)));
     Ok(ts)
 }
 
@@ -62,22 +56,13 @@ pub(crate) fn of(
     channel: &ChannelId,
     root: Option<&MessageTs>,
     user: &UserId,
-) -> Result<Vec<Value>, Trouble> {
-    let mut statement = db.prepare_cached(
+) -> Result<Vec<Value>> {
+    let root = root.map_or("", MessageTs::as_str);
+    Ok(db.rows(
         "SELECT body FROM ephemerals
          WHERE channel = ?1 AND root = ?2 AND user = ?3 AND at_ms > ?4 ORDER BY ts",
-    )?;
-    let root = root.map_or("", MessageTs::as_str);
-    let since = db.now_ms() - LIFE_MS;
-    let rows = statement.query_map(
-        params![channel.as_str(), root, user.as_str(), since],
-        |row| row.get::<_, String>(0),
-    )?;
-    let mut found = Vec::new();
-    for body in rows {
-        found.push(serde_json::from_str(&body?)?);
-    }
-    Ok(found)
+        params![channel, root, user, db.now_ms() - LIFE_MS],
+    )?)
 }
 
 /// One of them, if this person sees it.
@@ -86,15 +71,9 @@ pub(crate) fn find(
     channel: &ChannelId,
     ts: &MessageTs,
     user: &UserId,
-) -> Result<Option<Value>, Trouble> {
-    let body: Option<String> = db
-        .prepare_cached("SELECT body FROM ephemerals WHERE channel = ?1 AND ts = ?2 AND user = ?3")?
-        .query_row(
-            params![channel.as_str(), ts.as_str(), user.as_str()],
-            |row| row.get(0),
-        )
-        .optional()?;
-    Ok(body.map(|body| serde_json::from_str(&body)).transpose()?)
+) -> Result<Option<Value>> {
+    let sql = "SELECT body FROM ephemerals WHERE channel = ?1 AND ts = ?2 AND user = ?3";
+    Ok(db.first(sql, params![channel, ts, user])?)
 }
 
 /// Puts other words in its place.
@@ -104,23 +83,16 @@ pub(crate) fn replace(
     ts: &MessageTs,
     user: &UserId,
     body: &Value,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     tx.db().execute(
         "UPDATE ephemerals SET body = ?4 WHERE channel = ?1 AND ts = ?2 AND user = ?3",
-        params![
-            channel.as_str(),
-            ts.as_str(),
-            user.as_str(),
-            body.to_string()
-        ],
+        params![channel, ts, user, body.to_string()],
     )?;
     let root = body["thread_ts"]
         .as_str()
         .and_then(|root| root.parse().ok());
-    tx.say(Notice::Page {
-        channel: channel.clone(),
-        root: root.unwrap_or_else(|| ts.clone()),
-    });
+    let root = root.unwrap_or_else(|| ts.clone());
+    tx.say(Notice::Page(ThreadId::new(channel.clone(), root)));
     Ok(())
 }
 
@@ -130,13 +102,11 @@ pub(crate) fn dismiss(
     channel: &ChannelId,
     ts: &MessageTs,
     user: &UserId,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let gone = tx.db().execute(
         "DELETE FROM ephemerals WHERE channel = ?1 AND ts = ?2 AND user = ?3",
-        params![channel.as_str(), ts.as_str(), user.as_str()],
+        params![channel, ts, user],
     )?;
-    if gone == 0 {
-        return refuse(Refusal::MessageNotFound);
-    }
+    Refusal::MessageNotFound.when(gone == 0)?;
     Ok(())
 }

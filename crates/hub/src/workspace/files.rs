@@ -8,12 +8,9 @@ use serde_json::{Value, json};
 
 pub(crate) use self::kind::{is_shown_in_place, is_text, mimetype_of, misnamed};
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    identity::{names::TEAM, tokens::random_text},
-    store::{
-        db::Db,
-        sql::{self, OptionalExtension, Row, params},
-    },
+    error::{Refusal, Result, Trouble, When, refuse},
+    identity::{TEAM, tokens::random_text},
+    store::{Db, from_row, params},
 };
 
 /// The most that one file may hold.
@@ -47,6 +44,7 @@ pub(crate) struct NewFile {
 
 const COLUMNS: &str =
     "id, channel, owner, user, name, title, length, bytes IS NOT NULL, created_ms";
+from_row! { File: id, channel, owner, user, name, title, length, filled, created_ms; mimetype: "" }
 
 /// The first bytes of a file tell what it is; this many are looked at.
 const HEAD: usize = 64;
@@ -69,10 +67,8 @@ pub(crate) fn plain_name(name: &str) -> String {
 }
 
 /// Announces a file; answers its id and the key with which it can be filled.
-pub(crate) fn announce(db: &Db, file: &NewFile) -> Result<(String, String), Trouble> {
-    if file.length == 0 || file.length > SIZE_LIMIT {
-        return refuse(Refusal::FileUploadSizeRestricted);
-    }
+pub(crate) fn announce(db: &Db, file: &NewFile) -> Result<(String, String)> {
+    Refusal::FileUploadSizeRestricted.when(file.length == 0 || file.length > SIZE_LIMIT)?;
     let id = format!("F{}", &random_text()[..10]);
     let (key, name) = (random_text(), plain_name(&file.name));
     db.execute(
@@ -83,7 +79,7 @@ pub(crate) fn announce(db: &Db, file: &NewFile) -> Result<(String, String), Trou
             file.owner,
             file.user,
             name,
-            i64::try_from(file.length).unwrap_or(i64::MAX),
+            file.length,
             key,
             db.now_ms()
         ],
@@ -92,11 +88,9 @@ pub(crate) fn announce(db: &Db, file: &NewFile) -> Result<(String, String), Trou
 }
 
 /// Refuses whoever has not the key of a file that waits for its bytes.
-pub(crate) fn awaits(db: &Db, id: &str, key: &str) -> Result<(), Trouble> {
+pub(crate) fn awaits(db: &Db, id: &str, key: &str) -> Result<()> {
     let sql = "SELECT EXISTS (SELECT 1 FROM files WHERE id = ?1 AND upload_key = ?2)";
-    let waits: bool = db
-        .prepare_cached(sql)?
-        .query_row(params![id, key], |row| row.get(0))?;
+    let waits: bool = db.one(sql, params![id, key])?;
     if waits {
         return Ok(());
     }
@@ -104,76 +98,49 @@ pub(crate) fn awaits(db: &Db, id: &str, key: &str) -> Result<(), Trouble> {
 }
 
 /// Fills a file, once per announcement and only with its key.
-pub(crate) fn fill(db: &Db, id: &str, key: &str, bytes: &[u8]) -> Result<(), Trouble> {
+pub(crate) fn fill(db: &Db, id: &str, key: &str, bytes: &[u8]) -> Result<()> {
     fault("hub.before-file");
     let filled = db.execute(
         "UPDATE files SET bytes = ?3, length = ?4 WHERE id = ?1 AND upload_key = ?2",
-        params![
-            id,
-            key,
-            bytes,
-            i64::try_from(bytes.len()).unwrap_or(i64::MAX)
-        ],
+        params![id, key, bytes, bytes.len()],
     )?;
     fault("hub.after-file");
-    if filled == 0 {
-        return refuse(Refusal::FileNotFound);
-    }
+    Refusal::FileNotFound.when(filled == 0)?;
     Ok(())
 }
 
 /// One file.
-pub(crate) fn get(db: &Db, id: &str) -> Result<File, Trouble> {
+pub(crate) fn get(db: &Db, id: &str) -> Result<File> {
     let sql = format!("SELECT {COLUMNS}, substr(bytes, 1, {HEAD}) FROM files WHERE id = ?1");
-    let found = db
-        .prepare_cached(&sql)?
-        .query_row([id], |row| {
-            let head: Option<Vec<u8>> = row.get(9)?;
-            read(row, &head.unwrap_or_default())
-        })
-        .optional()?;
-    found.ok_or(Trouble::Refused(Refusal::FileNotFound))
+    let found = db.first::<(File, Option<Vec<u8>>)>(&sql, [id])?;
+    let (file, head) = found.ok_or(Refusal::FileNotFound)?;
+    Ok(File {
+        mimetype: mimetype_of(&file.name, &head.unwrap_or_default()),
+        ..file
+    })
 }
 
 /// The files that a repo's agents brought, or that stand in its channels, newest first.
 /// What they are is only taken from their names: all of them would have to be read.
-pub(crate) fn of_repo(db: &Db, repo: &str) -> Result<Vec<File>, Trouble> {
+pub(crate) fn of_repo(db: &Db, repo: &str) -> Result<Vec<File>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM files WHERE bytes IS NOT NULL
            AND (owner = ?1 OR channel IN (SELECT id FROM channels WHERE repo = ?1))
          ORDER BY created_ms DESC, id"
     );
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([repo], |row| read(row, &[]))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let mut found: Vec<File> = db.rows(&sql, [repo])?;
+    for file in &mut found {
+        file.mimetype = mimetype_of(&file.name, &[]);
+    }
+    Ok(found)
 }
 
 /// Its bytes.
-pub(crate) fn bytes(db: &Db, id: &str) -> Result<Vec<u8>, Trouble> {
-    let found: Option<Option<Vec<u8>>> = db
-        .prepare_cached("SELECT bytes FROM files WHERE id = ?1")?
-        .query_row([id], |row| row.get(0))
-        .optional()?;
+pub(crate) fn bytes(db: &Db, id: &str) -> Result<Vec<u8>> {
+    let found: Option<Option<Vec<u8>>> = db.first("SELECT bytes FROM files WHERE id = ?1", [id])?;
     found
         .flatten()
         .ok_or(Trouble::Refused(Refusal::FileNotFound))
-}
-
-/// `head` is how its bytes begin, where that is known.
-fn read(row: &Row<'_>, head: &[u8]) -> sql::Result<File> {
-    let name: String = row.get(4)?;
-    Ok(File {
-        id: row.get(0)?,
-        channel: row.get::<_, Option<String>>(1)?.map(ChannelId::new),
-        owner: row.get(2)?,
-        user: row.get(3)?,
-        mimetype: mimetype_of(&name, head),
-        name,
-        title: row.get(5)?,
-        length: row.get::<_, i64>(6)?.unsigned_abs(),
-        filled: row.get(7)?,
-        created_ms: row.get(8)?,
-    })
 }
 
 /// Gives a file its title and, when it is shared, its channel.
@@ -183,15 +150,13 @@ pub(crate) fn settle(
     id: &str,
     title: Option<&str>,
     channel: Option<&ChannelId>,
-) -> Result<File, Trouble> {
+) -> Result<File> {
     let file = get(db, id)?;
-    if file.owner != owner || !file.filled {
-        return refuse(Refusal::FileNotFound);
-    }
+    Refusal::FileNotFound.when(file.owner != owner || !file.filled)?;
     db.execute(
         "UPDATE files SET title = coalesce(?2, title), channel = coalesce(?3, channel),
            upload_key = NULL WHERE id = ?1",
-        params![id, title.map(visible_line), channel.map(ChannelId::as_str)],
+        params![id, title.map(visible_line), channel],
     )?;
     get(db, id)
 }
@@ -214,59 +179,41 @@ pub(crate) fn shown(file: &File, base: &str) -> Value {
 }
 
 /// Where a file was shared, as Slack tells it: apps find the message of a file there.
-pub(crate) fn shares(db: &Db, file: &File) -> Result<Value, Trouble> {
+pub(crate) fn shares(db: &Db, file: &File) -> Result<Value> {
     let Some(channel) = &file.channel else {
         return Ok(json!({}));
     };
-    let mut statement = db.prepare_cached(
+    let rows = db.rows::<[String; 2]>(
         "SELECT ts, root FROM messages WHERE channel = ?1
-           AND json_extract(body, '$.subtype') = 'file_share' AND instr(body, ?2) > 0
+         AND json_extract(body, '$.subtype') = 'file_share' AND instr(body, ?2) > 0
          ORDER BY ts",
+        params![channel, format!("\"{}\"", file.id)],
     )?;
-    let quoted = format!("\"{}\"", file.id);
-    let rows = statement.query_map([channel.as_str(), &quoted], |row| {
-        let (ts, root): (String, String) = (row.get(0)?, row.get(1)?);
+    let share = |[ts, root]: &[String; 2]| {
         let mut share = json!({"ts": ts, "team_id": TEAM, "reply_users": [], "reply_count": 0,
             "reply_users_count": 0, "channel_name": ""});
         if root != ts {
             share["thread_ts"] = json!(root);
         }
-        Ok(share)
-    })?;
-    let shares: Vec<Value> = rows.collect::<Result<_, _>>()?;
+        share
+    };
+    let shares: Vec<Value> = rows.iter().map(share).collect();
     Ok(json!({"public": {channel.as_str(): shares}}))
 }
 
 /// How Slack highlights a file, by its ending.
 pub(crate) fn snippet_type(name: &str) -> Option<&'static str> {
-    Some(match name.rsplit_once('.')?.1 {
-        "c" => "c",
-        "cpp" => "cpp",
-        "cs" => "csharp",
-        "css" => "css",
-        "diff" => "diff",
-        "go" => "go",
-        "html" => "html",
-        "java" => "java",
-        "js" | "jsx" => "javascript",
-        "json" => "javascript",
-        "kt" => "kotlin",
-        "md" => "markdown",
-        "php" => "php",
-        "py" => "python",
-        "rb" => "ruby",
-        "rs" => "rust",
-        "sh" => "shell",
-        "sql" => "sql",
-        "swift" => "swift",
-        "toml" => "text",
-        "ts" | "tsx" => "typescript",
-        "txt" => "text",
-        "xml" => "xml",
-        "yaml" => "yaml",
-        _ => return None,
-    })
+    let (_, ending) = name.rsplit_once('.')?;
+    let mut known = SNIPPETS.split(' ').filter_map(|one| one.split_once('.'));
+    known.find_map(|(end, kind)| (end == ending).then_some(kind))
 }
+
+/// Endings, and what Slack calls what they stand for.
+const SNIPPETS: &str = "\
+    c.c cpp.cpp cs.csharp css.css diff.diff go.go html.html java.java js.javascript \
+    jsx.javascript json.javascript kt.kotlin md.markdown php.php py.python rb.ruby rs.rust \
+    sh.shell sql.sql swift.swift toml.text ts.typescript tsx.typescript txt.text xml.xml \
+    yaml.yaml";
 
 #[cfg(test)]
 mod tests {

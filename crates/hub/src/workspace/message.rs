@@ -5,17 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::channels;
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    identity::{
-        audit,
-        names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
-    },
+    error::{Refusal, Result, Trouble, refuse},
+    identity::{APP, BOT, BOT_NAME, BOT_USER, TEAM, audit},
     log::{self, Happening},
-    store::{
-        db::Db,
-        sql::{self, OptionalExtension, params},
-        tx::Tx,
-    },
+    store::{Db, FromRow, Known, Tx, params, sql},
 };
 
 /// Who wrote a message.
@@ -28,6 +21,18 @@ pub(crate) enum Author {
         icon_emoji: Option<String>,
         icon_url: Option<String>,
     },
+}
+
+impl Author {
+    /// A role under a name, without a picture of its own.
+    pub(crate) fn role(role: Role, username: impl Into<String>) -> Self {
+        Self::Role {
+            role,
+            username: Some(username.into()),
+            icon_emoji: None,
+            icon_url: None,
+        }
+    }
 }
 
 /// How a message is meant.
@@ -89,8 +94,20 @@ pub(crate) struct Stored {
     pub(crate) body: Value,
 }
 
+impl FromRow for Stored {
+    fn from_row(row: &sql::Row<'_>, at: &mut usize) -> sql::Result<Self> {
+        let (ts, root, Known(role), body) = FromRow::from_row(row, at)?;
+        Ok(Self {
+            ts,
+            root,
+            role,
+            body,
+        })
+    }
+}
+
 /// Writes a message and its event; gives back the message in Slack's shape.
-pub(crate) fn write(tx: &mut Tx<'_>, draft: Draft) -> Result<(MessageTs, Value), Trouble> {
+pub(crate) fn write(tx: &mut Tx<'_>, draft: Draft) -> Result<(MessageTs, Value)> {
     let root = match &draft.root {
         Some(ts) => Some(root_of(tx.db(), &draft.channel, ts)?),
         None => None,
@@ -130,22 +147,21 @@ pub(crate) fn record(
     ts: &MessageTs,
     author: &str,
     mut logged: Happening,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let channel = &logged.thread.channel;
     fault("hub.before-message");
-    tx.db()
-        .prepare_cached(
-            "INSERT INTO messages (channel, ts, root, author, role, body)
+    tx.db().execute(
+        "INSERT INTO messages (channel, ts, root, author, role, body)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?
-        .execute(params![
-            channel.as_str(),
-            ts.as_str(),
-            logged.thread.root.as_str(),
+        params![
+            channel,
+            ts,
+            logged.thread.root,
             author,
-            logged.from.map(Role::as_str),
+            logged.from,
             logged.body.to_string()
-        ])?;
+        ],
+    )?;
     if logged.from.is_none() && *ts == logged.thread.root {
         let text = logged.body["text"].as_str().unwrap_or_default();
         audit::asked(tx.db(), author, &logged.thread, text)?;
@@ -170,7 +186,7 @@ fn tell_of_file(
     from: Option<Role>,
     author: &str,
     file: &Value,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     if !log::strangers_listen(tx.db())? {
         return Ok(());
     }
@@ -181,8 +197,7 @@ fn tell_of_file(
 
 /// A draft in Slack's shape.
 pub(crate) fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -> Value {
-    let mut body = Map::new();
-    body.insert("type".into(), json!("message"));
+    let mut body = json!({"type": "message", "text": draft.text, "ts": ts, "team": TEAM});
     let mut subtype = match (&draft.author, draft.files.is_empty(), draft.broadcast) {
         (_, false, _) => Some("file_share"),
         (_, _, true) if root.is_some() => Some("thread_broadcast"),
@@ -191,61 +206,52 @@ pub(crate) fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -
     };
     match &draft.author {
         Author::Person(user) => {
-            body.insert("user".into(), json!(user));
-            body.insert("client_msg_id".into(), json!(format!("m-{ts}")));
+            body["user"] = json!(user);
+            body["client_msg_id"] = json!(format!("m-{ts}"));
         }
         Author::Role {
-            username: Some(username),
+            username,
             icon_emoji,
             icon_url,
             ..
         } => {
-            subtype = subtype.or(Some("bot_message"));
-            body.insert("username".into(), json!(username));
-            body.insert("bot_id".into(), json!(BOT));
-            body.insert("app_id".into(), json!(APP));
-            if let Some(emoji) = icon_emoji {
-                body.insert("icons".into(), json!({"emoji": emoji}));
-            } else if let Some(url) = icon_url {
-                body.insert("icons".into(), json!({"image_48": url}));
+            body["bot_id"] = json!(BOT);
+            body["app_id"] = json!(APP);
+            match (username, icon_emoji, icon_url) {
+                (None, ..) => {
+                    body["user"] = json!(BOT_USER);
+                    body["bot_profile"] = json!({"id": BOT, "app_id": APP, "name": BOT_NAME,
+                        "deleted": false, "team_id": TEAM});
+                }
+                (Some(_), Some(emoji), _) => body["icons"] = json!({"emoji": emoji}),
+                (Some(_), None, Some(url)) => body["icons"] = json!({"image_48": url}),
+                (Some(_), None, None) => {}
+            }
+            if let Some(username) = username {
+                subtype = subtype.or(Some("bot_message"));
+                body["username"] = json!(username);
             }
         }
-        Author::Role { .. } => {
-            body.insert("user".into(), json!(BOT_USER));
-            body.insert("bot_id".into(), json!(BOT));
-            body.insert("app_id".into(), json!(APP));
-            body.insert(
-                "bot_profile".into(),
-                json!({"id": BOT, "app_id": APP, "name": BOT_NAME, "deleted": false,
-                    "team_id": TEAM}),
-            );
+    }
+    let streams = draft.shape == Shape::Streaming;
+    let optional = [
+        ("subtype", subtype.map(Value::from)),
+        ("streaming_state", streams.then(|| json!("in_progress"))),
+        ("thread_ts", root.map(|root| json!(root))),
+        ("blocks", draft.blocks.clone().map(with_ids)),
+        ("attachments", draft.attachments.clone()),
+        ("metadata", draft.metadata.clone()),
+        (
+            "files",
+            (!draft.files.is_empty()).then(|| json!(draft.files)),
+        ),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            body[name] = value;
         }
     }
-    if let Some(subtype) = subtype {
-        body.insert("subtype".into(), json!(subtype));
-    }
-    body.insert("text".into(), json!(draft.text));
-    if draft.shape == Shape::Streaming {
-        body.insert("streaming_state".into(), json!("in_progress"));
-    }
-    body.insert("ts".into(), json!(ts));
-    body.insert("team".into(), json!(TEAM));
-    if let Some(root) = root {
-        body.insert("thread_ts".into(), json!(root));
-    }
-    if let Some(blocks) = &draft.blocks {
-        body.insert("blocks".into(), with_ids(blocks.clone()));
-    }
-    if let Some(attachments) = &draft.attachments {
-        body.insert("attachments".into(), attachments.clone());
-    }
-    if let Some(metadata) = &draft.metadata {
-        body.insert("metadata".into(), metadata.clone());
-    }
-    if !draft.files.is_empty() {
-        body.insert("files".into(), json!(draft.files));
-    }
-    Value::Object(body)
+    body
 }
 
 /// Blocks without an id get one, as at Slack: the state of their inputs is told
@@ -260,39 +266,22 @@ pub(crate) fn with_ids(mut blocks: Value) -> Value {
 }
 
 /// The root of the thread that `ts` is in: posting below a reply joins its thread.
-pub(crate) fn root_of(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<MessageTs, Trouble> {
+pub(crate) fn root_of(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<MessageTs> {
     match find(db, channel, ts)? {
         Some(found) => Ok(found.root),
         None => refuse(Refusal::ThreadNotFound),
     }
 }
 
-/// One message.
-pub(crate) fn find(
-    db: &Db,
-    channel: &ChannelId,
-    ts: &MessageTs,
-) -> Result<Option<Stored>, Trouble> {
-    let found = db
-        .prepare_cached("SELECT ts, root, role, body FROM messages WHERE channel = ?1 AND ts = ?2")?
-        .query_row(params![channel.as_str(), ts.as_str()], read)
-        .optional()?;
-    found.transpose()
+/// One message that has to be there.
+pub(crate) fn get(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<Stored> {
+    find(db, channel, ts)?.ok_or(Trouble::Refused(Refusal::MessageNotFound))
 }
 
-/// Reads a row of ts, root, role, body.
-pub(crate) fn read(row: &sql::Row<'_>) -> sql::Result<Result<Stored, Trouble>> {
-    let (ts, root): (String, String) = (row.get(0)?, row.get(1)?);
-    let (role, body): (Option<String>, String) = (row.get(2)?, row.get(3)?);
-    Ok((|| {
-        let odd = || Trouble::Refused(Refusal::InternalError);
-        Ok(Stored {
-            ts: ts.parse().map_err(|_| odd())?,
-            root: root.parse().map_err(|_| odd())?,
-            role: role.and_then(|role| role.parse().ok()),
-            body: serde_json::from_str(&body)?,
-        })
-    })())
+/// One message.
+pub(crate) fn find(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<Option<Stored>> {
+    let sql = "SELECT ts, root, role, body FROM messages WHERE channel = ?1 AND ts = ?2";
+    Ok(db.first(sql, params![channel, ts])?)
 }
 
 /// Slack's rules: text without blocks removes them, blocks without text keep the
@@ -334,7 +323,7 @@ pub(crate) fn replace(
     channel: &ChannelId,
     old: &Stored,
     body: &Value,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     change(tx, channel, old, body, Told::Agents)
 }
 
@@ -345,7 +334,7 @@ pub(crate) fn redraw(
     channel: &ChannelId,
     old: &Stored,
     body: &Value,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     change(tx, channel, old, body, Told::Nobody)
 }
 
@@ -361,11 +350,12 @@ fn change(
     old: &Stored,
     body: &Value,
     told: Told,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     fault("hub.before-edit");
-    tx.db()
-        .prepare_cached("UPDATE messages SET body = ?3 WHERE channel = ?1 AND ts = ?2")?
-        .execute(params![channel.as_str(), old.ts.as_str(), body.to_string()])?;
+    tx.db().execute(
+        "UPDATE messages SET body = ?3 WHERE channel = ?1 AND ts = ?2",
+        params![channel, old.ts, body.to_string()],
+    )?;
     fault("hub.after-edit");
     let event_ts = tx.next_ts();
     let thread = ThreadId::new(channel.clone(), old.root.clone());
@@ -382,13 +372,11 @@ fn change(
 
 /// Deletes a message and logs it. A root with replies leaves a marker, so that
 /// its thread stays.
-pub(crate) fn delete(tx: &mut Tx<'_>, channel: &ChannelId, old: &Stored) -> Result<(), Trouble> {
-    let replies: i64 = tx
-        .db()
-        .prepare_cached(
-            "SELECT count(*) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2",
-        )?
-        .query_row(params![channel.as_str(), old.ts.as_str()], |row| row.get(0))?;
+pub(crate) fn delete(tx: &mut Tx<'_>, channel: &ChannelId, old: &Stored) -> Result<()> {
+    let replies: i64 = tx.db().one(
+        "SELECT count(*) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2",
+        params![channel, old.ts],
+    )?;
     fault("hub.before-delete");
     if replies > 0 {
         let marker = json!({"type": "message", "subtype": "tombstone", "hidden": true,
@@ -396,17 +384,17 @@ pub(crate) fn delete(tx: &mut Tx<'_>, channel: &ChannelId, old: &Stored) -> Resu
             "thread_ts": old.root});
         tx.db().execute(
             "UPDATE messages SET body = ?3 WHERE channel = ?1 AND ts = ?2",
-            params![channel.as_str(), old.ts.as_str(), marker.to_string()],
+            params![channel, old.ts, marker.to_string()],
         )?;
     } else {
         tx.db().execute(
             "DELETE FROM messages WHERE channel = ?1 AND ts = ?2",
-            params![channel.as_str(), old.ts.as_str()],
+            params![channel, old.ts],
         )?;
     }
     tx.db().execute(
         "DELETE FROM reactions WHERE channel = ?1 AND ts = ?2",
-        params![channel.as_str(), old.ts.as_str()],
+        params![channel, old.ts],
     )?;
     fault("hub.after-delete");
     let event_ts = tx.next_ts();

@@ -4,23 +4,15 @@
 
 pub(crate) mod interactions;
 
-use butler_protocol::{ChannelId, ThreadId, UserId};
+use butler_protocol::{ThreadId, UserId};
 use serde_json::{Value, json};
 
 use super::{channels, message};
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    identity::{
-        Agent,
-        names::{APP, BOT, TEAM},
-        tokens::random_text,
-    },
-    log::notice::Notice,
-    store::{
-        db::Db,
-        sql::{self, OptionalExtension, Row, params},
-        tx::Tx,
-    },
+    error::{Refusal, Result, Trouble, When},
+    identity::{APP, Agent, BOT, TEAM, tokens::random_text},
+    log::Notice,
+    store::{Db, Tx, from_row, params},
     web_api::blocks,
 };
 
@@ -33,11 +25,7 @@ const STACK: usize = 3;
 const BLOCKS: usize = 100;
 
 /// Makes the id with which an app may open a modal for this person.
-pub(crate) fn trigger(
-    tx: &mut Tx<'_>,
-    thread: &ThreadId,
-    person: &UserId,
-) -> Result<String, Trouble> {
+pub(crate) fn trigger(tx: &mut Tx<'_>, thread: &ThreadId, person: &UserId) -> Result<String> {
     let now = tx.db().now_ms();
     let id = format!("{}.codebutler", random_text().to_ascii_lowercase());
     let old = now - REMEMBERED_MS;
@@ -46,55 +34,22 @@ pub(crate) fn trigger(
     tx.db().execute(
         "INSERT INTO triggers (id, channel, root, person, expires_ms, used)
          VALUES (?1, ?2, ?3, ?4, ?5, 0)",
-        params![
-            id,
-            thread.channel.as_str(),
-            thread.root.as_str(),
-            person.as_str(),
-            now + TRIGGER_MS
-        ],
+        params![id, thread, person, now + TRIGGER_MS],
     )?;
     Ok(id)
 }
 
 /// Uses a trigger up: whose it is, and where they were.
-fn redeem(tx: &Tx<'_>, agent: &Agent, id: &str) -> Result<(ThreadId, UserId), Trouble> {
-    let found = tx
-        .db()
-        .query_row(
-            "SELECT channel, root, person, expires_ms, used FROM triggers WHERE id = ?1",
-            [id],
-            |row| {
-                let place = (row.get::<_, String>(0)?, row.get::<_, String>(1)?);
-                let person: String = row.get(2)?;
-                Ok((place, person, row.get::<_, i64>(3)?, row.get::<_, bool>(4)?))
-            },
-        )
-        .optional()?;
-    let Some((place, person, expires_ms, used)) = found else {
-        return refuse(Refusal::InvalidTriggerId);
-    };
-    let thread = thread_of(place)?;
-    if agent.may_use(tx.db(), &thread.channel).is_err() {
-        return refuse(Refusal::InvalidTriggerId);
-    }
-    if used {
-        return refuse(Refusal::ExchangedTriggerId);
-    }
-    if expires_ms < tx.db().now_ms() {
-        return refuse(Refusal::ExpiredTriggerId);
-    }
+fn redeem(tx: &Tx<'_>, agent: &Agent, id: &str) -> Result<(ThreadId, UserId)> {
+    let sql = "SELECT channel, root, person, expires_ms, used FROM triggers WHERE id = ?1";
+    let found = tx.db().first::<(ThreadId, UserId, i64, bool)>(sql, [id])?;
+    let (thread, person, expires_ms, used) = found.ok_or(Refusal::InvalidTriggerId)?;
+    Refusal::InvalidTriggerId.when(agent.may_use(tx.db(), &thread.channel).is_err())?;
+    Refusal::ExchangedTriggerId.when(used)?;
+    Refusal::ExpiredTriggerId.when(expires_ms < tx.db().now_ms())?;
     tx.db()
         .execute("UPDATE triggers SET used = 1 WHERE id = ?1", [id])?;
-    Ok((thread, UserId::new(person)))
-}
-
-fn thread_of((channel, root): (String, String)) -> Result<ThreadId, Trouble> {
-    let odd = |_| Trouble::Refused(Refusal::InternalError);
-    Ok(ThreadId::new(
-        ChannelId::new(channel),
-        root.parse().map_err(odd)?,
-    ))
+    Ok((thread, person))
 }
 
 /// A view as it stands in the store.
@@ -121,37 +76,18 @@ impl View {
 }
 
 const COLUMNS: &str = "channel, root, person, body, errors";
-
-fn read(row: &Row<'_>) -> sql::Result<Result<View, Trouble>> {
-    let place = (row.get(0)?, row.get(1)?);
-    let (person, body): (String, String) = (row.get(2)?, row.get(3)?);
-    let errors = row.get(4)?;
-    Ok((|| {
-        Ok(View {
-            thread: thread_of(place)?,
-            person: UserId::new(person),
-            body: serde_json::from_str(&body)?,
-            errors,
-        })
-    })())
-}
+from_row! { View: thread, person, body, errors }
 
 /// What a person has open, the newest last.
-fn stack(db: &Db, person: &UserId, kind: &str) -> Result<Vec<View>, Trouble> {
+fn stack(db: &Db, person: &UserId, kind: &str) -> Result<Vec<View>> {
     let sql =
         format!("SELECT {COLUMNS} FROM views WHERE person = ?1 AND kind = ?2 ORDER BY number");
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([person.as_str(), kind], read)?;
-    let mut found = Vec::new();
-    for row in rows {
-        found.push(row??);
-    }
-    Ok(found)
+    Ok(db.rows(&sql, params![person, kind])?)
 }
 
 /// The modals that a person has open and their home tabs, in Slack's shape.
-pub(crate) fn of(db: &Db, person: &UserId) -> Result<(Vec<Value>, Vec<Value>), Trouble> {
-    let shown = |kind| -> Result<Vec<Value>, Trouble> {
+pub(crate) fn of(db: &Db, person: &UserId) -> Result<(Vec<Value>, Vec<Value>)> {
+    let shown = |kind| -> Result<Vec<Value>> {
         let all = stack(db, person, kind)?;
         Ok(all.into_iter().map(View::shown).collect())
     };
@@ -159,31 +95,21 @@ pub(crate) fn of(db: &Db, person: &UserId) -> Result<(Vec<Value>, Vec<Value>), T
 }
 
 /// One view.
-pub(crate) fn get(db: &Db, id: &str) -> Result<View, Trouble> {
+pub(crate) fn get(db: &Db, id: &str) -> Result<View> {
     let sql = format!("SELECT {COLUMNS} FROM views WHERE id = ?1");
-    let found = db.prepare_cached(&sql)?.query_row([id], read).optional()?;
-    found.ok_or(Trouble::Refused(Refusal::NotFound))?
+    db.first(&sql, [id])?
+        .ok_or(Trouble::Refused(Refusal::NotFound))
 }
 
 /// Opens a modal; what the person had open goes.
-pub(crate) fn open(
-    tx: &mut Tx<'_>,
-    agent: &Agent,
-    trigger: &str,
-    view: &Value,
-) -> Result<Value, Trouble> {
+pub(crate) fn open(tx: &mut Tx<'_>, agent: &Agent, trigger: &str, view: &Value) -> Result<Value> {
     let (thread, person) = redeem(tx, agent, trigger)?;
     clear(tx, &person)?;
     add(tx, agent, (thread, person), "modal", view)
 }
 
 /// Puts a modal on top of the others.
-pub(crate) fn push(
-    tx: &mut Tx<'_>,
-    agent: &Agent,
-    trigger: &str,
-    view: &Value,
-) -> Result<Value, Trouble> {
+pub(crate) fn push(tx: &mut Tx<'_>, agent: &Agent, trigger: &str, view: &Value) -> Result<Value> {
     let (thread, person) = redeem(tx, agent, trigger)?;
     add(tx, agent, (thread, person), "modal", view)
 }
@@ -195,21 +121,17 @@ pub(crate) fn publish(
     person: &UserId,
     hash: Option<&str>,
     view: &Value,
-) -> Result<Value, Trouble> {
+) -> Result<Value> {
     channels::user(tx.db(), person)?;
-    let old: Option<String> = tx
-        .db()
-        .query_row(
-            "SELECT id FROM views WHERE person = ?1 AND agent = ?2 AND kind = 'home'",
-            params![person.as_str(), agent.key],
-            |row| row.get(0),
-        )
-        .optional()?;
+    let old: Option<String> = tx.db().first(
+        "SELECT id FROM views WHERE person = ?1 AND agent = ?2 AND kind = 'home'",
+        params![person, agent.key],
+    )?;
     if let Some(old) = old {
         return update(tx, agent, &old, hash, view);
     }
     let home = channels::of_repo(tx.db(), &agent.repo)?.into_iter().next();
-    let home = home.ok_or(Trouble::Refused(Refusal::ChannelNotFound))?;
+    let home = home.ok_or(Refusal::ChannelNotFound)?;
     let thread = ThreadId::new(home, tx.next_ts());
     add(tx, agent, (thread, person.clone()), "home", view)
 }
@@ -220,11 +142,9 @@ fn add(
     (thread, person): (ThreadId, UserId),
     kind: &str,
     view: &Value,
-) -> Result<Value, Trouble> {
+) -> Result<Value> {
     let below = stack(tx.db(), &person, kind)?;
-    if kind == "modal" && below.len() >= STACK {
-        return refuse(Refusal::PushLimitReached);
-    }
+    Refusal::PushLimitReached.when(kind == "modal" && below.len() >= STACK)?;
     let id = format!("V{}", &random_text()[..10]);
     let mut body = built(tx.db(), view, kind, &id)?;
     if let (Some(first), Some(top), "modal") = (below.first(), below.last(), kind) {
@@ -234,29 +154,18 @@ fn add(
     tx.db().execute(
         "INSERT INTO views (id, agent, kind, channel, root, person, body)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        params![
-            id,
-            agent.key,
-            kind,
-            thread.channel.as_str(),
-            thread.root.as_str(),
-            person.as_str(),
-            body.to_string()
-        ],
+        params![id, agent.key, kind, thread, person, body.to_string()],
     )?;
     changed(tx, &thread);
     Ok(body)
 }
 
 /// The id of the view that an app names by its own name for it.
-pub(crate) fn by_external_id(db: &Db, agent: &Agent, name: &str) -> Result<String, Trouble> {
-    let found = db
-        .query_row(
-            "SELECT id FROM views WHERE agent = ?1 AND json_extract(body, '$.external_id') = ?2",
-            params![agent.key, name],
-            |row| row.get(0),
-        )
-        .optional()?;
+pub(crate) fn by_external_id(db: &Db, agent: &Agent, name: &str) -> Result<String> {
+    let found = db.first(
+        "SELECT id FROM views WHERE agent = ?1 AND json_extract(body, '$.external_id') = ?2",
+        params![agent.key, name],
+    )?;
     found.ok_or(Trouble::Refused(Refusal::NotFound))
 }
 
@@ -267,14 +176,10 @@ pub(crate) fn update(
     id: &str,
     hash: Option<&str>,
     view: &Value,
-) -> Result<Value, Trouble> {
+) -> Result<Value> {
     let old = get(tx.db(), id)?;
-    if agent.may_use(tx.db(), &old.thread.channel).is_err() {
-        return refuse(Refusal::NotFound);
-    }
-    if hash.is_some_and(|hash| old.body["hash"] != hash) {
-        return refuse(Refusal::HashConflict);
-    }
+    Refusal::NotFound.when(agent.may_use(tx.db(), &old.thread.channel).is_err())?;
+    Refusal::HashConflict.when(hash.is_some_and(|hash| old.body["hash"] != hash))?;
     let kind = old.body["type"].as_str().unwrap_or_default();
     let mut body = built(tx.db(), view, kind, id)?;
     for kept in ["root_view_id", "previous_view_id", "state"] {
@@ -285,12 +190,7 @@ pub(crate) fn update(
 }
 
 /// Writes a view down, with what is wrong in it.
-fn keep(
-    tx: &mut Tx<'_>,
-    thread: &ThreadId,
-    body: &Value,
-    errors: Option<&Value>,
-) -> Result<(), Trouble> {
+fn keep(tx: &mut Tx<'_>, thread: &ThreadId, body: &Value, errors: Option<&Value>) -> Result<()> {
     tx.db().execute(
         "UPDATE views SET body = ?2, errors = ?3 WHERE id = ?1",
         params![
@@ -304,16 +204,15 @@ fn keep(
 }
 
 /// Closes every modal of a person.
-fn clear(tx: &mut Tx<'_>, person: &UserId) -> Result<(), Trouble> {
-    tx.db().execute(
+fn clear(tx: &mut Tx<'_>, person: &UserId) -> Result<()> {
+    tx.db().run(
         "DELETE FROM views WHERE person = ?1 AND kind = 'modal'",
-        [person.as_str()],
-    )?;
-    Ok(())
+        [&person],
+    )
 }
 
 /// Closes one.
-fn close(tx: &mut Tx<'_>, view: &View) -> Result<(), Trouble> {
+fn close(tx: &mut Tx<'_>, view: &View) -> Result<()> {
     tx.db()
         .execute("DELETE FROM views WHERE id = ?1", [view.id()])?;
     changed(tx, &view.thread);
@@ -321,25 +220,19 @@ fn close(tx: &mut Tx<'_>, view: &View) -> Result<(), Trouble> {
 }
 
 fn changed(tx: &mut Tx<'_>, thread: &ThreadId) {
-    tx.say(Notice::Page {
-        channel: thread.channel.clone(),
-        root: thread.root.clone(),
-    });
+    tx.say(Notice::Page(thread.clone()));
 }
 
 /// A view in Slack's shape, once it is one that Slack would take.
-fn built(db: &Db, given: &Value, kind: &str, id: &str) -> Result<Value, Trouble> {
+fn built(db: &Db, given: &Value, kind: &str, id: &str) -> Result<Value> {
     check(given, kind).map_err(|what| Trouble::Explained(Refusal::InvalidArguments, what))?;
     let external = given["external_id"].as_str().unwrap_or_default();
-    let taken: bool = db.query_row(
+    let taken: bool = db.one(
         "SELECT EXISTS (SELECT 1 FROM views WHERE id <> ?1 AND ?2 <> ''
            AND json_extract(body, '$.external_id') = ?2)",
         [id, external],
-        |row| row.get(0),
     )?;
-    if taken {
-        return refuse(Refusal::DuplicateExternalId);
-    }
+    Refusal::DuplicateExternalId.when(taken)?;
     let words = |field: &str| given[field].as_str().unwrap_or_default().to_owned();
     let mut view = json!({
         "id": id, "team_id": TEAM, "type": kind, "app_id": APP, "bot_id": BOT,

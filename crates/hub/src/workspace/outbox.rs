@@ -14,12 +14,9 @@ use super::{
     runs,
 };
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    identity::{Agent, Fence, names::BOT_USER},
-    store::{
-        sql::{OptionalExtension, params},
-        tx::Tx,
-    },
+    error::{Refusal, Result, refuse},
+    identity::{Agent, BOT_USER, Fence},
+    store::{Tx, params},
     workspace::stops,
 };
 
@@ -43,13 +40,41 @@ pub(crate) struct AgentPost {
     pub(crate) base: String,
 }
 
+impl AgentPost {
+    /// Plain text, everything else left out.
+    pub(crate) fn new(channel: ChannelId, text: String, base: String) -> Self {
+        Self {
+            channel,
+            thread_ts: None,
+            broadcast: false,
+            text,
+            blocks: None,
+            attachments: None,
+            files: Vec::new(),
+            attached: None,
+            username: None,
+            icon_emoji: None,
+            icon_url: None,
+            metadata: None,
+            base,
+        }
+    }
+
+    /// Refuses a post that has neither words nor anything else.
+    pub(crate) fn says_something(&self) -> Result<()> {
+        match self.text.is_empty() && self.blocks.is_none() && self.attachments.is_none() {
+            true => refuse(Refusal::NoText),
+            false => Ok(()),
+        }
+    }
+}
+
 /// The tag of a post, with its sender set from the token.
-pub(crate) fn tag_of(agent: &Agent, post: &AgentPost) -> Result<Option<PostTag>, Trouble> {
+pub(crate) fn tag_of(agent: &Agent, post: &AgentPost) -> Result<Option<PostTag>> {
     let Some(metadata) = &post.metadata else {
         return Ok(None);
     };
-    let tag = PostTag::from_metadata(metadata)
-        .map_err(|_| Trouble::Refused(Refusal::InvalidMetadataFormat))?;
+    let tag = PostTag::from_metadata(metadata).map_err(|_| Refusal::InvalidMetadataFormat)?;
     Ok(tag.map(|tag| PostTag {
         from: Some(agent.role),
         ..tag
@@ -63,7 +88,7 @@ pub(crate) fn post(
     fence: Option<&Fence>,
     post: &AgentPost,
     rules: &Rules,
-) -> Result<Value, Trouble> {
+) -> Result<Value> {
     agent.check_fence(tx.db(), fence)?;
     agent.may_use(tx.db(), &post.channel)?;
     channels::writable(tx.db(), &post.channel)?;
@@ -87,17 +112,16 @@ pub(crate) fn post(
         let mut kept = answer.clone();
         // It is among the messages already.
         kept["message"].take();
-        tx.db()
-            .prepare_cached(
-                "INSERT INTO outbox (agent, idem, state, parts, answer)
+        tx.db().execute(
+            "INSERT INTO outbox (agent, idem, state, parts, answer)
                  VALUES (?1, ?2, 'done', ?3, ?4)",
-            )?
-            .execute(params![
+            params![
                 agent.key,
-                tag.idem.as_str(),
+                tag.idem,
                 answer["codebutler"]["parts"].to_string(),
                 kept.to_string()
-            ])?;
+            ],
+        )?;
         fault("hub.after-outbox");
     }
     if let Some(card) = tag.as_ref().and_then(|tag| tag.card.as_ref()) {
@@ -107,12 +131,11 @@ pub(crate) fn post(
     Ok(answer)
 }
 
-fn first_answer(tx: &Tx<'_>, agent: &Agent, tag: &PostTag) -> Result<Option<Value>, Trouble> {
-    let answer: Option<String> = tx
-        .db()
-        .prepare_cached("SELECT answer FROM outbox WHERE agent = ?1 AND idem = ?2")?
-        .query_row(params![agent.key, tag.idem.as_str()], |row| row.get(0))
-        .optional()?;
+fn first_answer(tx: &Tx<'_>, agent: &Agent, tag: &PostTag) -> Result<Option<Value>> {
+    let answer: Option<String> = tx.db().first(
+        "SELECT answer FROM outbox WHERE agent = ?1 AND idem = ?2",
+        params![agent.key, tag.idem],
+    )?;
     let answer = answer.map(|text| serde_json::from_str::<Value>(&text));
     let Some(mut answer) = answer.transpose()? else {
         return Ok(None);
@@ -128,7 +151,7 @@ fn first_answer(tx: &Tx<'_>, agent: &Agent, tag: &PostTag) -> Result<Option<Valu
 }
 
 /// A role may use any name but another role's.
-pub(crate) fn check_name(agent: &Agent, username: Option<&str>) -> Result<(), Trouble> {
+pub(crate) fn check_name(agent: &Agent, username: Option<&str>) -> Result<()> {
     let claimed: Option<Role> = username
         .map(|name| name.trim_start_matches('@').to_ascii_lowercase())
         .and_then(|name| name.strip_prefix("codebutler.")?.parse().ok());
@@ -145,13 +168,9 @@ pub(crate) fn check_tag(
     agent: &Agent,
     post: &AgentPost,
     tag: Option<&PostTag>,
-) -> Result<(), Trouble> {
-    let exists = |sql: &str, key: &str| -> Result<bool, Trouble> {
-        Ok(tx
-            .db()
-            .prepare_cached(sql)?
-            .query_row(params![agent.repo, key], |row| row.get(0))?)
-    };
+) -> Result<()> {
+    let exists =
+        |sql: &str, key: &str| -> Result<bool> { Ok(tx.db().one(sql, params![agent.repo, key])?) };
     if let Some(hand_over) = tag.and_then(|tag| tag.hand_over.as_ref())
         && !exists(
             "SELECT EXISTS (SELECT 1 FROM bodies WHERE repo = ?1 AND sha256 = ?2)",
@@ -179,7 +198,7 @@ fn write_parts(
     agent: &Agent,
     post: &AgentPost,
     tag: Option<&PostTag>,
-) -> Result<Value, Trouble> {
+) -> Result<Value> {
     // What carries its own text is one message; only plain text is cut into parts.
     let whole = post.blocks.is_some() || post.attachments.is_some() || !post.files.is_empty();
     let parts = if whole {
@@ -212,9 +231,7 @@ fn write_parts(
         written.push(message.0.clone());
         first.get_or_insert(message);
     }
-    let Some((ts, message)) = first else {
-        return refuse(Refusal::NoText);
-    };
+    let (ts, message) = first.ok_or(Refusal::NoText)?;
     if let Some(tag) = tag {
         register_card(tx, agent, &post.channel, &ts, &message, tag)?;
         runs::item_stands(tx, agent, &ts, tag)?;
@@ -246,7 +263,7 @@ fn snippet(
     post: &AgentPost,
     name: String,
     code: &str,
-) -> Result<Value, Trouble> {
+) -> Result<Value> {
     let new = files::NewFile {
         owner: agent.repo.clone(),
         user: BOT_USER.to_owned(),
@@ -277,31 +294,31 @@ pub(crate) fn register_card(
     ts: &MessageTs,
     message: &Value,
     tag: &PostTag,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let Some(card) = &tag.card else { return Ok(()) };
     let root = message["thread_ts"].as_str().unwrap_or(ts.as_str());
     fault("hub.before-card");
-    tx.db()
-        .prepare_cached(
-            "INSERT INTO cards
+    tx.db().execute(
+        "INSERT INTO cards
                (repo, request, kind, sha256, channel, root, message, from_role, asked_ms)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute(params![
+        params![
             agent.repo,
-            card.request.as_str(),
+            card.request,
             json!(card.kind).as_str(),
-            card.sha256.as_str(),
-            channel.as_str(),
+            card.sha256,
+            channel,
             root,
-            ts.as_str(),
-            agent.role.as_str(),
+            ts,
+            agent.role,
             tx.db().now_ms()
-        ])?;
+        ],
+    )?;
     if let Some(body) = &card.body {
-        tx.db()
-            .prepare_cached("INSERT INTO card_bodies (repo, request, body) VALUES (?1, ?2, ?3)")?
-            .execute(params![agent.repo, card.request.as_str(), body.as_str()])?;
+        tx.db().execute(
+            "INSERT INTO card_bodies (repo, request, body) VALUES (?1, ?2, ?3)",
+            params![agent.repo, card.request, body],
+        )?;
     }
     fault("hub.after-card");
     Ok(())

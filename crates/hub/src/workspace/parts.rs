@@ -4,43 +4,11 @@
 use butler_slack::mrkdwn::{self, LONG_CODE};
 
 /// Languages as models name them, and how their files end. What is not here is text.
-const LANGUAGES: &[(&str, &str)] = &[
-    ("bash", "sh"),
-    ("c", "c"),
-    ("cpp", "cpp"),
-    ("csharp", "cs"),
-    ("css", "css"),
-    ("diff", "diff"),
-    ("go", "go"),
-    ("html", "html"),
-    ("java", "java"),
-    ("javascript", "js"),
-    ("js", "js"),
-    ("json", "json"),
-    ("jsx", "jsx"),
-    ("kotlin", "kt"),
-    ("markdown", "md"),
-    ("md", "md"),
-    ("patch", "diff"),
-    ("php", "php"),
-    ("py", "py"),
-    ("python", "py"),
-    ("rb", "rb"),
-    ("rs", "rs"),
-    ("ruby", "rb"),
-    ("rust", "rs"),
-    ("sh", "sh"),
-    ("shell", "sh"),
-    ("sql", "sql"),
-    ("swift", "swift"),
-    ("toml", "toml"),
-    ("ts", "ts"),
-    ("tsx", "tsx"),
-    ("typescript", "ts"),
-    ("xml", "xml"),
-    ("yaml", "yaml"),
-    ("yml", "yaml"),
-];
+const LANGUAGES: &str = "\
+    bash.sh c.c cpp.cpp csharp.cs css.css diff.diff go.go html.html java.java javascript.js \
+    js.js json.json jsx.jsx kotlin.kt markdown.md md.md patch.diff php.php py.py python.py \
+    rb.rb rs.rs ruby.rb rust.rs sh.sh shell.sh sql.sql swift.swift toml.toml ts.ts tsx.tsx \
+    typescript.ts xml.xml yaml.yaml yml.yaml";
 
 /// More messages than this are a file.
 const MOST_PARTS: usize = 6;
@@ -103,9 +71,8 @@ fn cut(text: &str) -> Vec<Part> {
 /// How a file with this code ends, and the code without the name of its language.
 fn language(piece: &str) -> (&'static str, &str) {
     let (first, rest) = piece.split_once('\n').unwrap_or(("", piece));
-    let named = LANGUAGES
-        .iter()
-        .find(|(name, _)| first.eq_ignore_ascii_case(name));
+    let mut known = LANGUAGES.split(' ').filter_map(|one| one.split_once('.'));
+    let named = known.find(|(name, _)| first.eq_ignore_ascii_case(name));
     match named {
         Some((_, ending)) => (ending, rest),
         None if first.is_empty() => (guess(rest), rest),

@@ -9,13 +9,10 @@ use serde_json::{Value, json};
 
 use super::{channels, decide::Rules, ephemeral, message, modals};
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    identity::{
-        Person,
-        names::{APP, TEAM},
-    },
+    error::{Refusal, Result},
+    identity::{APP, Person, TEAM},
     log::{self, Happening},
-    store::{db::Db, tx::Tx},
+    store::{Db, Tx},
     web_api::response_url,
 };
 
@@ -34,7 +31,7 @@ impl Target {
         channel: &ChannelId,
         ts: &MessageTs,
         person: &Person,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self> {
         if let Some(found) = message::find(db, channel, ts)? {
             return Ok(Self {
                 thread: ThreadId::new(channel.clone(), found.root),
@@ -43,9 +40,7 @@ impl Target {
                 body: found.body,
             });
         }
-        let Some(body) = ephemeral::find(db, channel, ts, &person.id)? else {
-            return refuse(Refusal::MessageNotFound);
-        };
+        let body = ephemeral::find(db, channel, ts, &person.id)?.ok_or(Refusal::MessageNotFound)?;
         let root = body["thread_ts"]
             .as_str()
             .and_then(|root| root.parse().ok());
@@ -82,7 +77,7 @@ pub(crate) fn block_actions(
     rules: &Rules,
     person: &Person,
     pressed: Pressed<'_>,
-) -> Result<Value, Trouble> {
+) -> Result<Value> {
     let (target, ts) = (pressed.target, pressed.ts);
     let thread = &target.thread;
     let channel = channels::get(tx.db(), &thread.channel)?;
@@ -121,7 +116,7 @@ pub(crate) fn ask_options(
     (channel, ts): (&ChannelId, &MessageTs),
     (block, action): (Option<&str>, &str),
     typed: &str,
-) -> Result<u64, Trouble> {
+) -> Result<u64> {
     let target = Target::find(tx.db(), channel, ts, person)?;
     let mut asked = suggestion(&target.blocks(), person, (block, action), typed)?;
     let place = channels::get(tx.db(), channel)?;
@@ -140,7 +135,7 @@ pub(super) fn suggestion(
     person: &Person,
     (block, action): (Option<&str>, &str),
     typed: &str,
-) -> Result<Value, Trouble> {
+) -> Result<Value> {
     let asks = |element: &Value| {
         element["type"]
             .as_str()
@@ -151,9 +146,7 @@ pub(super) fn suggestion(
             && block.is_none_or(|id| there["block_id"] == id)
             && asks(element)
     });
-    let Some((there, _)) = found else {
-        return refuse(Refusal::UnknownAction);
-    };
+    let (there, _) = found.ok_or(Refusal::UnknownAction)?;
     Ok(json!({
         "type": "block_suggestion", "team": {"id": TEAM, "domain": "codebutler"},
         "user": {"id": person.id, "username": person.name, "name": person.name, "team_id": TEAM},
@@ -162,7 +155,7 @@ pub(super) fn suggestion(
     }))
 }
 
-pub(super) fn tell(tx: &mut Tx<'_>, thread: ThreadId, payload: Value) -> Result<u64, Trouble> {
+pub(super) fn tell(tx: &mut Tx<'_>, thread: ThreadId, payload: Value) -> Result<u64> {
     let told = Happening {
         kind: EnvelopeKind::Interactive,
         ..Happening::new(thread, None, payload)

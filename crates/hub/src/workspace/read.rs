@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::message::{self, Stored};
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    store::{db::Db, sql::params},
-    views::overview::Window,
+    error::{Refusal, Result, refuse},
+    store::{Db, params},
+    views::Window,
 };
 
 /// What a caller wants to see.
@@ -29,52 +29,24 @@ pub(crate) struct Page {
 }
 
 /// Replies of a thread that one answer holds; it says how many there are before them.
-const MOST: i64 = 5_000;
+const MOST: usize = 5_000;
 const COLUMNS: &str = "ts, root, role, body";
 
 /// Top-level messages of a channel, newest first.
-pub(crate) fn history(db: &Db, channel: &ChannelId, range: &Range) -> Result<Page, Trouble> {
-    let before = match &range.cursor {
-        Some(cursor) => Some(read_cursor(cursor)?),
-        None => None,
-    };
-    let sql = format!(
-        "SELECT {COLUMNS} FROM messages WHERE channel = ?1
-           AND (ts = root OR json_extract(body, '$.subtype') = 'thread_broadcast')
-           AND (?2 IS NULL OR ts > ?2 OR (?4 AND ts = ?2))
-           AND (?3 IS NULL OR ts < ?3 OR (?4 AND ts = ?3))
-           AND (?5 IS NULL OR ts < ?5)
-         ORDER BY ts DESC LIMIT ?6"
-    );
-    let rows = select(db, &sql, channel, None, range, before.as_deref())?;
+pub(crate) fn history(db: &Db, channel: &ChannelId, range: &Range) -> Result<Page> {
+    let rows = select(db, channel, None, range)?;
     page(db, channel, rows, range)
 }
 
 /// A thread, root first, then oldest to newest.
-pub(crate) fn replies(
-    db: &Db,
-    channel: &ChannelId,
-    ts: &MessageTs,
-    range: &Range,
-) -> Result<Page, Trouble> {
+pub(crate) fn replies(db: &Db, channel: &ChannelId, ts: &MessageTs, range: &Range) -> Result<Page> {
     let root = message::root_of(db, channel, ts)?;
-    let after = match &range.cursor {
-        Some(cursor) => Some(read_cursor(cursor)?),
-        None => None,
-    };
-    let sql = format!(
-        "SELECT {COLUMNS} FROM messages WHERE channel = ?1 AND root = ?7
-           AND (?2 IS NULL OR ts > ?2 OR (?4 AND ts = ?2))
-           AND (?3 IS NULL OR ts < ?3 OR (?4 AND ts = ?3))
-           AND (?5 IS NULL OR ts > ?5)
-         ORDER BY ts LIMIT ?6"
-    );
-    let rows = select(db, &sql, channel, Some(&root), range, after.as_deref())?;
+    let rows = select(db, channel, Some(&root), range)?;
     let begins = rows.first().is_some_and(|first| first.ts == root);
     let mut page = page(db, channel, rows, range)?;
     // The root leads the first page also when it is out of the range, and does
     // not count: who asks for one reply gets that one too.
-    if after.is_none()
+    if range.cursor.is_none()
         && !begins
         && let Some(first) = message::find(db, channel, &root)?
     {
@@ -90,89 +62,63 @@ pub(crate) fn newest_replies(
     db: &Db,
     thread: &ThreadId,
     window: &Window,
-) -> Result<(Vec<Value>, usize), Trouble> {
-    let (channel, root) = (thread.channel.as_str(), thread.root.as_str());
-    let before = window.before.as_ref().map(MessageTs::as_str);
-    let limit = window
-        .limit
-        .map_or(MOST, |limit| i64::try_from(limit).unwrap_or(MOST).min(MOST));
-    let mut statement = db.prepare_cached(&format!(
+) -> Result<(Vec<Value>, usize)> {
+    let limit = window.limit.map_or(MOST, |limit| limit.min(MOST));
+    let sql = format!(
         "SELECT {COLUMNS} FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2
-           AND (?3 IS NULL OR ts < ?3) ORDER BY ts DESC LIMIT ?4"
-    ))?;
-    let rows = statement.query_map(params![channel, root, before, limit], message::read)?;
-    let mut found = Vec::new();
-    for row in rows {
-        found.push(row??);
-    }
-    let oldest = found.last().map(|stored| stored.ts.clone());
+         AND (?3 IS NULL OR ts < ?3) ORDER BY ts DESC LIMIT ?4"
+    );
+    let mut found: Vec<Stored> = db.rows(&sql, params![thread, window.before, limit])?;
+    let oldest = found
+        .last()
+        .map_or(&thread.root, |stored| &stored.ts)
+        .clone();
     if let Some(first) = message::find(db, &thread.channel, &thread.root)? {
         found.push(first);
     }
-    let earlier: i64 = db
-        .prepare_cached(
-            "SELECT count(*) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2 AND ts < ?3",
-        )?
-        .query_row(
-            params![channel, root, oldest.as_ref().map_or(root, MessageTs::as_str)],
-            |row| row.get(0),
-        )?;
+    let earlier = db.one(
+        "SELECT count(*) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2 AND ts < ?3",
+        params![thread, oldest],
+    )?;
     let messages = found
         .into_iter()
         .rev()
         .map(|row| shown(db, &thread.channel, row, true))
         .collect::<Result<_, _>>()?;
-    Ok((messages, usize::try_from(earlier).unwrap_or(0)))
+    Ok((messages, earlier))
 }
 
+/// One row more than a page of a channel or of a thread.
 fn select(
     db: &Db,
-    sql: &str,
     channel: &ChannelId,
     root: Option<&MessageTs>,
     range: &Range,
-    edge: Option<&str>,
-) -> Result<Vec<Stored>, Trouble> {
-    let mut statement = db.prepare_cached(sql)?;
-    let limit = i64::try_from(range.limit + 1).unwrap_or(1000);
-    let common = params![
-        channel.as_str(),
-        range.oldest,
-        range.latest,
-        range.inclusive,
-        edge,
-        limit
-    ];
-    let rows = match root {
-        None => statement.query_map(common, message::read)?,
-        Some(root) => statement.query_map(
-            params![
-                channel.as_str(),
-                range.oldest,
-                range.latest,
-                range.inclusive,
-                edge,
-                limit,
-                root.as_str()
-            ],
-            message::read,
-        )?,
+) -> Result<Vec<Stored>> {
+    let edge = range.cursor.as_deref().map(read_cursor).transpose()?;
+    let (which, beyond, order) = match root {
+        Some(_) => ("root = ?7", ">", "ts"),
+        None => (
+            "(ts = root OR json_extract(body, '$.subtype') = 'thread_broadcast') AND ?7 IS NULL",
+            "<",
+            "ts DESC",
+        ),
     };
-    let mut found = Vec::new();
-    for row in rows {
-        found.push(row??);
-    }
-    Ok(found)
+    let sql = format!(
+        "SELECT {COLUMNS} FROM messages WHERE channel = ?1 AND {which}
+           AND (?2 IS NULL OR ts > ?2 OR (?4 AND ts = ?2))
+           AND (?3 IS NULL OR ts < ?3 OR (?4 AND ts = ?3))
+           AND (?5 IS NULL OR ts {beyond} ?5)
+         ORDER BY {order} LIMIT ?6"
+    );
+    let (oldest, latest, limit) = (&range.oldest, &range.latest, range.limit + 1);
+    let keys = params![channel, oldest, latest, range.inclusive, edge, limit, root];
+    Ok(db.rows(&sql, keys)?)
 }
 
 /// Cuts what was read to the limit and dresses it; one row more was read to
 /// know whether there is a next page.
-fn page(
-    db: &Db,
-    channel: &ChannelId,
-    mut rows: Vec<Stored>,
-    range: &Range,
-) -> Result<Page, Trouble> {
+fn page(db: &Db, channel: &ChannelId, mut rows: Vec<Stored>, range: &Range) -> Result<Page> {
     let more = rows.len() > range.limit;
     rows.truncate(range.limit);
     let next_cursor = match rows.last() {
@@ -189,7 +135,7 @@ fn page(
     })
 }
 
-fn read_cursor(cursor: &str) -> Result<String, Trouble> {
+fn read_cursor(cursor: &str) -> Result<String> {
     let text = BASE64URL_NOPAD
         .decode(cursor.as_bytes())
         .ok()
@@ -206,7 +152,7 @@ pub(crate) fn shown(
     channel: &ChannelId,
     stored: Stored,
     all_metadata: bool,
-) -> Result<Value, Trouble> {
+) -> Result<Value> {
     let mut body = stored.body;
     let reactions = super::react::of(db, channel, &stored.ts)?;
     if !reactions.is_empty() {
@@ -224,35 +170,24 @@ pub(crate) fn shown(
     Ok(body)
 }
 
-fn is_pinned(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<bool, Trouble> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM pins WHERE channel = ?1 AND ts = ?2)";
-    let mut statement = db.prepare_cached(sql)?;
-    Ok(statement.query_row([channel.as_str(), ts.as_str()], |row| row.get(0))?)
+fn is_pinned(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<bool> {
+    let sql = "SELECT 1 FROM pins WHERE channel = ?1 AND ts = ?2";
+    Ok(db.has(sql, params![channel, ts])?)
 }
 
-fn add_replies(
-    db: &Db,
-    channel: &ChannelId,
-    ts: &MessageTs,
-    body: &mut Value,
-) -> Result<(), Trouble> {
-    let (count, latest): (i64, Option<String>) = db
-        .prepare_cached(
-            "SELECT count(*), max(ts) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2",
-        )?
-        .query_row(params![channel.as_str(), ts.as_str()], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+fn add_replies(db: &Db, channel: &ChannelId, ts: &MessageTs, body: &mut Value) -> Result<()> {
+    let (count, latest): (i64, Option<String>) = db.one(
+        "SELECT count(*), max(ts) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2",
+        params![channel, ts],
+    )?;
     if count == 0 {
         return Ok(());
     }
-    let mut statement = db.prepare_cached(
+    let users: Vec<String> = db.rows(
         "SELECT DISTINCT author FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2
          ORDER BY author LIMIT 5",
+        params![channel, ts],
     )?;
-    let users: Vec<String> = statement
-        .query_map(params![channel.as_str(), ts.as_str()], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
     body["thread_ts"] = json!(ts);
     body["reply_count"] = json!(count);
     body["reply_users_count"] = json!(users.len());

@@ -6,27 +6,23 @@ mod view;
 
 use butler_policy::Duty;
 use butler_protocol::{
-    ActionId, CardBody, Choice, Decision, DecisionKind, DecisionView, DevelopItem, DevelopSubject,
-    ItemTag, MergeMode, MessageTs, PostTag, PullStatus, RequestId, RunState, Subject, ThreadId,
-    Usd, UserId, fault,
+    ChannelId, Choice, Decision, DecisionKind, DecisionView, DevelopItem, DevelopSubject, ItemTag,
+    MergeMode, MessageTs, PostTag, PullStatus, RequestId, RunState, Subject, ThreadId, Usd, UserId,
+    fault,
 };
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde::Serialize;
+
 pub(crate) use view::{all, newest};
 
 use super::{
-    decide::{self, Click, Rules},
+    decide::{self, Click, Rules, body_of},
     outbox::AgentPost,
 };
 use crate::{
-    agent_api, budget,
-    error::{Refusal, Trouble, refuse},
-    identity::{Agent, Person},
-    store::{
-        db::Db,
-        sql::{self, OptionalExtension, Row, params},
-        tx::Tx,
-    },
+    budget,
+    error::{Refusal, Result, Trouble, When, refuse},
+    identity::{Agent, Person, person_by_id},
+    store::{Db, Tx, from_row, params},
     views::pulls,
 };
 
@@ -42,6 +38,7 @@ pub(crate) struct Run {
     pub(crate) subject: DevelopSubject,
 }
 
+from_row! { Run: repo, request, thread, person, mode, state, subject }
 const COLUMNS: &str = "repo, request, channel, root, person, mode, state, subject";
 
 /// The word of a plain value, as the store keeps it.
@@ -50,40 +47,8 @@ pub(crate) fn word(value: &impl Serialize) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn read<T: DeserializeOwned>(word: String) -> Result<T, Trouble> {
-    Ok(serde_json::from_value(Value::String(word))?)
-}
-
-fn read_run(row: &Row<'_>) -> sql::Result<[String; 8]> {
-    let text = |at| row.get::<_, String>(at);
-    Ok([
-        text(0)?,
-        text(1)?,
-        text(2)?,
-        text(3)?,
-        text(4)?,
-        text(5)?,
-        text(6)?,
-        text(7)?,
-    ])
-}
-
-fn run_of(row: [String; 8]) -> Result<Run, Trouble> {
-    let [repo, request, channel, root, person, mode, state, subject] = row;
-    let thread = format!("{channel}/{root}").parse();
-    Ok(Run {
-        repo,
-        request: RequestId::new(request),
-        thread: thread.map_err(|_| Trouble::Refused(Refusal::ThreadNotFound))?,
-        person: UserId::new(person),
-        mode: read(mode)?,
-        state: read(state)?,
-        subject: serde_json::from_str(&subject)?,
-    })
-}
-
 /// A person pressed Start: keeps what they started, with the card that showed it.
-pub(crate) fn started(tx: &Tx<'_>, repo: &str, decision: &Decision) -> Result<(), Trouble> {
+pub(crate) fn started(tx: &Tx<'_>, repo: &str, decision: &Decision) -> Result<()> {
     let Some(mode) = MergeMode::chosen(decision.choice) else {
         return Ok(());
     };
@@ -97,10 +62,9 @@ pub(crate) fn started(tx: &Tx<'_>, repo: &str, decision: &Decision) -> Result<()
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         params![
             repo,
-            decision.request.as_str(),
-            decision.thread.channel.as_str(),
-            decision.thread.root.as_str(),
-            decision.person.as_str(),
+            decision.request,
+            decision.thread,
+            decision.person,
             word(&mode),
             word(&RunState::Running),
             serde_json::to_string(&subject)?,
@@ -111,45 +75,20 @@ pub(crate) fn started(tx: &Tx<'_>, repo: &str, decision: &Decision) -> Result<()
     Ok(())
 }
 
-fn body_of(db: &Db, repo: &str, request: &RequestId) -> Result<Option<CardBody>, Trouble> {
-    let hash: Option<String> = db
-        .prepare_cached("SELECT body FROM card_bodies WHERE repo = ?1 AND request = ?2")?
-        .query_row(params![repo, request.as_str()], |row| row.get(0))
-        .optional()?;
-    let Some(hash) = hash else { return Ok(None) };
-    let bytes = agent_api::body(db, repo, &hash)?;
-    // Cards of earlier releases hold their subject in another form.
-    Ok(serde_json::from_slice(&bytes).ok())
-}
-
 /// A run by its card.
-pub(crate) fn get(db: &Db, repo: &str, request: &RequestId) -> Result<Run, Trouble> {
+pub(crate) fn get(db: &Db, repo: &str, request: &RequestId) -> Result<Run> {
     let sql = format!("SELECT {COLUMNS} FROM runs WHERE repo = ?1 AND request = ?2");
-    let row = db
-        .prepare_cached(&sql)?
-        .query_row(params![repo, request.as_str()], read_run)
-        .optional()?;
-    match row {
-        Some(row) => run_of(row),
-        None => refuse(Refusal::NoSuchRun),
-    }
+    let run = db.first(&sql, params![repo, request])?;
+    run.ok_or(Trouble::Refused(Refusal::NoSuchRun))
 }
 
 /// The run and the item that a thread belongs to; the thread in which a run was
 /// started belongs to it without an item.
-pub(crate) fn of_thread(
-    db: &Db,
-    thread: &ThreadId,
-) -> Result<Option<(Run, Option<DevelopItem>)>, Trouble> {
-    let key = params![thread.channel.as_str(), thread.root.as_str()];
-    let item: Option<(String, String, u32)> = db
-        .prepare_cached(
-            "SELECT repo, request, number FROM run_items WHERE channel = ?1 AND root = ?2",
-        )?
-        .query_row(key, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .optional()?;
-    if let Some((repo, request, number)) = item {
-        let run = get(db, &repo, &RequestId::new(request))?;
+pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Option<(Run, Option<DevelopItem>)>> {
+    let key = [thread];
+    let sql = "SELECT repo, request, number FROM run_items WHERE channel = ?1 AND root = ?2";
+    if let Some((repo, request, number)) = db.first::<(String, RequestId, u32)>(sql, key)? {
+        let run = get(db, &repo, &request)?;
         let item = run.subject.items.iter();
         let item = item.clone().find(|item| item.number == number).cloned();
         return Ok(Some((run, item)));
@@ -157,12 +96,7 @@ pub(crate) fn of_thread(
     let sql = format!(
         "SELECT {COLUMNS} FROM runs WHERE channel = ?1 AND root = ?2 ORDER BY begun_ms DESC LIMIT 1"
     );
-    let row = db
-        .prepare_cached(&sql)?
-        .query_row(key, read_run)
-        .optional()?;
-    let run = row.map(run_of).transpose()?;
-    Ok(run.map(|run| (run, None)))
+    Ok(db.first(&sql, key)?.map(|run| (run, None)))
 }
 
 /// Keeps a place for an item whose thread is about to begin, with the money for it;
@@ -172,30 +106,25 @@ pub(crate) fn begin_item(
     agent: &Agent,
     post: &AgentPost,
     tag: &ItemTag,
-) -> Result<(), Trouble> {
-    if !Duty::Front.is_of(agent.role) || post.thread_ts.is_some() {
-        return refuse(Refusal::InvalidMetadataFormat);
-    }
+) -> Result<()> {
+    Refusal::InvalidMetadataFormat
+        .when(!Duty::Front.is_of(agent.role) || post.thread_ts.is_some())?;
     let run = get(tx.db(), &agent.repo, &tag.run)?;
-    if run.state != RunState::Running {
-        return refuse(Refusal::RunNotRunning);
-    }
+    Refusal::RunNotRunning.when(run.state != RunState::Running)?;
     let mut items = run.subject.items.iter();
-    let Some(item) = items.find(|item| item.number == tag.number) else {
-        return refuse(Refusal::NoSuchRun);
-    };
-    if held(tx.db(), &run)? + item.cap > cap_of(tx.db(), &run)? {
-        return refuse(Refusal::RunBudget);
-    }
+    let item = items
+        .find(|item| item.number == tag.number)
+        .ok_or(Refusal::NoSuchRun)?;
+    Refusal::RunBudget.when(held(tx.db(), &run)? + item.cap > cap_of(tx.db(), &run)?)?;
     fault("hub.before-item");
     let begun = tx.db().execute(
         "INSERT OR IGNORE INTO run_items (repo, request, number, channel, begun_ms)
          VALUES (?1, ?2, ?3, ?4, ?5)",
         params![
             agent.repo,
-            tag.run.as_str(),
+            tag.run,
             tag.number,
-            post.channel.as_str(),
+            post.channel,
             tx.db().now_ms()
         ],
     )?;
@@ -207,33 +136,26 @@ pub(crate) fn begin_item(
 }
 
 /// The first post of an item stands: this is its thread.
-pub(crate) fn item_stands(
-    tx: &Tx<'_>,
-    agent: &Agent,
-    ts: &MessageTs,
-    tag: &PostTag,
-) -> Result<(), Trouble> {
+pub(crate) fn item_stands(tx: &Tx<'_>, agent: &Agent, ts: &MessageTs, tag: &PostTag) -> Result<()> {
     let Some(item) = &tag.item else { return Ok(()) };
-    tx.db().execute(
+    tx.db().run(
         "UPDATE run_items SET root = ?4
          WHERE repo = ?1 AND request = ?2 AND number = ?3 AND root IS NULL",
-        params![agent.repo, item.run.as_str(), item.number, ts.as_str()],
-    )?;
-    Ok(())
+        params![agent.repo, item.run, item.number, ts],
+    )
 }
 
 /// Slack refused the first post of an item: its place is free again.
-pub(crate) fn item_fell_through(tx: &Tx<'_>, agent: &Agent, tag: &ItemTag) -> Result<(), Trouble> {
-    tx.db().execute(
+pub(crate) fn item_fell_through(tx: &Tx<'_>, agent: &Agent, tag: &ItemTag) -> Result<()> {
+    tx.db().run(
         "DELETE FROM run_items WHERE repo = ?1 AND request = ?2 AND number = ?3 AND root IS NULL",
-        params![agent.repo, tag.run.as_str(), tag.number],
-    )?;
-    Ok(())
+        params![agent.repo, tag.run, tag.number],
+    )
 }
 
 /// What a run has spent or holds for what has begun: an item that is not over yet
 /// may still take its whole cap.
-fn held(db: &Db, run: &Run) -> Result<Usd, Trouble> {
+fn held(db: &Db, run: &Run) -> Result<Usd> {
     let mut total = budget::spent_in_thread(db, &run.thread)?;
     for (number, thread) in places(db, run)? {
         let mut items = run.subject.items.iter();
@@ -252,7 +174,7 @@ fn held(db: &Db, run: &Run) -> Result<Usd, Trouble> {
 }
 
 /// What all threads of a run may cost together, with what people added.
-pub(crate) fn cap_of(db: &Db, run: &Run) -> Result<Usd, Trouble> {
+pub(crate) fn cap_of(db: &Db, run: &Run) -> Result<Usd> {
     Ok(run.subject.budget + budget::raised(db, "run", &owner(run))?)
 }
 
@@ -262,7 +184,7 @@ pub(crate) fn owner(run: &Run) -> String {
 }
 
 /// Spent or set aside by all threads of a run.
-pub(crate) fn spent(db: &Db, run: &Run) -> Result<Usd, Trouble> {
+pub(crate) fn spent(db: &Db, run: &Run) -> Result<Usd> {
     let mut total = budget::spent_in_thread(db, &run.thread)?;
     for (_, thread) in places(db, run)? {
         if let Some(thread) = thread {
@@ -273,32 +195,22 @@ pub(crate) fn spent(db: &Db, run: &Run) -> Result<Usd, Trouble> {
 }
 
 /// The items that have begun, oldest first, with their threads.
-fn places(db: &Db, run: &Run) -> Result<Vec<(u32, Option<ThreadId>)>, Trouble> {
-    let mut statement = db.prepare_cached(
+fn places(db: &Db, run: &Run) -> Result<Vec<(u32, Option<ThreadId>)>> {
+    let rows = db.rows::<(u32, ChannelId, Option<MessageTs>)>(
         "SELECT number, channel, root FROM run_items WHERE repo = ?1 AND request = ?2
          ORDER BY begun_ms, number",
+        params![run.repo, run.request],
     )?;
-    let rows = statement.query_map(params![run.repo, run.request.as_str()], |row| {
-        let place: (u32, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok(place)
-    })?;
-    let mut found = Vec::new();
-    for row in rows {
-        let (number, channel, root) = row?;
-        let thread = root.and_then(|root| format!("{channel}/{root}").parse().ok());
-        found.push((number, thread));
-    }
-    Ok(found)
+    let place = |(number, channel, root): (u32, _, Option<MessageTs>)| {
+        (number, root.map(|root| ThreadId::new(channel, root)))
+    };
+    Ok(rows.into_iter().map(place).collect())
 }
 
 /// Whether a person has written in a thread.
-fn spoken(db: &Db, thread: &ThreadId) -> Result<bool, Trouble> {
-    let found = db
-        .prepare_cached(
-            "SELECT 1 FROM messages WHERE channel = ?1 AND root = ?2 AND role IS NULL LIMIT 1",
-        )?
-        .exists(params![thread.channel.as_str(), thread.root.as_str()])?;
-    Ok(found)
+fn spoken(db: &Db, thread: &ThreadId) -> Result<bool> {
+    let sql = "SELECT 1 FROM messages WHERE channel = ?1 AND root = ?2 AND role IS NULL LIMIT 1";
+    Ok(db.has(sql, [thread])?)
 }
 
 /// A plan that was just posted is decided at once, where it may be. A merge waits
@@ -308,7 +220,7 @@ pub(crate) fn decide_plan(
     rules: &Rules,
     agent: &Agent,
     request: &RequestId,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let Some(view) = decide::view(tx.db(), &agent.repo, request)? else {
         return Ok(());
     };
@@ -324,17 +236,11 @@ pub(crate) fn decide_plan(
 }
 
 /// Decides what waits in the thread of an item and was allowed at the start.
-pub(crate) fn decide_item(
-    tx: &mut Tx<'_>,
-    rules: &Rules,
-    run: &Run,
-    number: u32,
-) -> Result<(), Trouble> {
+pub(crate) fn decide_item(tx: &mut Tx<'_>, rules: &Rules, run: &Run, number: u32) -> Result<()> {
     let places = places(tx.db(), run)?.into_iter();
     let mut own = places.filter(|(item, _)| *item == number);
-    let Some((_, Some(thread))) = own.next() else {
-        return refuse(Refusal::NoSuchRun);
-    };
+    let thread = own.next().and_then(|(_, thread)| thread);
+    let thread = thread.ok_or(Refusal::NoSuchRun)?;
     match newest_open(&decide::of_thread(tx.db(), &thread)?) {
         Some(view) => decide_card(tx, rules, run, view),
         None => Ok(()),
@@ -351,34 +257,21 @@ fn newest_open(cards: &[DecisionView]) -> Option<&DecisionView> {
 
 /// Decides a card in the name of whoever started the run, where that is what they
 /// said yes to; all others wait for a person.
-fn decide_card(
-    tx: &mut Tx<'_>,
-    rules: &Rules,
-    run: &Run,
-    view: &DecisionView,
-) -> Result<(), Trouble> {
+fn decide_card(tx: &mut Tx<'_>, rules: &Rules, run: &Run, view: &DecisionView) -> Result<()> {
     let Some(choice) = allowed(tx.db(), run, view)? else {
         return Ok(());
     };
-    let person = Person {
-        name: name_of(tx.db(), &run.person)?,
+    let person = person_by_id(tx.db(), run.person.as_str())?.unwrap_or_else(|| Person {
+        name: run.person.to_string(),
         id: run.person.clone(),
-    };
-    let asked = &view.asked;
-    let click = Click {
-        channel: asked.thread.channel.clone(),
-        message: asked.message.clone(),
-        action: ActionId {
-            request: asked.request.clone(),
-            choice,
-        },
-    };
+    });
+    let click = Click::on(&view.asked, choice);
     decide::decide_in(tx, rules, &person, &click, Some(&run.request)).map(drop)
 }
 
 /// What a person said to this card when they started the run; nothing where it is
 /// theirs to decide now.
-fn allowed(db: &Db, run: &Run, view: &DecisionView) -> Result<Option<Choice>, Trouble> {
+fn allowed(db: &Db, run: &Run, view: &DecisionView) -> Result<Option<Choice>> {
     let asked = &view.asked;
     let choice = match asked.kind {
         DecisionKind::Plan => Choice::Approve,
@@ -390,12 +283,4 @@ fn allowed(db: &Db, run: &Run, view: &DecisionView) -> Result<Option<Choice>, Tr
     }
     let body = body_of(db, &run.repo, &asked.request)?;
     Ok(body.filter(|body| body.unattended).map(|_| choice))
-}
-
-fn name_of(db: &Db, person: &UserId) -> Result<String, Trouble> {
-    let name: Option<String> = db
-        .prepare_cached("SELECT name FROM people WHERE id = ?1")?
-        .query_row([person.as_str()], |row| row.get(0))
-        .optional()?;
-    Ok(name.unwrap_or_else(|| person.to_string()))
 }

@@ -6,11 +6,10 @@
 use butler_protocol::{Role, ThreadId};
 use serde_json::Value;
 
-use crate::store::db::Db;
 use crate::{
-    error::{Refusal, Trouble},
+    error::{Refusal, Result, Trouble},
     presence::activity,
-    store::sql::{OptionalExtension, params},
+    store::{Db, params},
 };
 
 /// How far back one looks for a hand-over that nobody has begun yet.
@@ -26,7 +25,7 @@ pub(crate) struct Halt {
 
 /// What a stop at this moment ends. Whoever was given the work and has not begun
 /// it was about to be at work: it goes on, not who gave it.
-pub(crate) fn halt(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Halt, Trouble> {
+pub(crate) fn halt(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Halt> {
     let mut roles = activity::busy(db, thread, now_ms)?;
     let active = activity::active(db, thread, now_ms)?;
     let next = match given_last(db, thread)? {
@@ -41,17 +40,14 @@ pub(crate) fn halt(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Halt, Trou
 
 /// Who gave the work to whom, if nobody but them has spoken since. A question is
 /// no work: its asker goes on with the answer.
-fn given_last(db: &Db, thread: &ThreadId) -> Result<Option<(Role, Role)>, Trouble> {
-    let mut statement = db.prepare_cached(
+fn given_last(db: &Db, thread: &ThreadId) -> Result<Option<(Role, Role)>> {
+    let key = params![thread, LOOK_BACK];
+
+    for (from, frame) in db.rows::<(Option<String>, String)>(
         "SELECT from_role, frame FROM events WHERE channel = ?1 AND root = ?2 AND kind = 'message'
          ORDER BY seq DESC LIMIT ?3",
-    )?;
-    let key = params![thread.channel.as_str(), thread.root.as_str(), LOOK_BACK];
-    let rows = statement.query_map(key, |row| {
-        Ok((row.get::<_, Option<String>>(0)?, row.get::<_, String>(1)?))
-    })?;
-    for row in rows {
-        let (from, frame) = row?;
+        key,
+    )? {
         let frame: Value = serde_json::from_str(&frame)?;
         let event = &frame["payload"]["event"];
         let kind = &event["metadata"]["event_payload"]["kind"];
@@ -71,28 +67,18 @@ fn given_last(db: &Db, thread: &ThreadId) -> Result<Option<(Role, Role)>, Troubl
 }
 
 /// Keeps a stop: nobody is at work in the thread from here on.
-pub(crate) fn note(
-    db: &Db,
-    thread: &ThreadId,
-    seq: i64,
-    next: Option<Role>,
-) -> Result<(), Trouble> {
-    db.prepare_cached(
+pub(crate) fn note(db: &Db, thread: &ThreadId, seq: i64, next: Option<Role>) -> Result<()> {
+    db.execute(
         "INSERT INTO stops (channel, root, seq, role, spoken) VALUES (?1, ?2, ?3, ?4, 0)
          ON CONFLICT (channel, root) DO UPDATE SET
            seq = excluded.seq, role = excluded.role, spoken = 0",
-    )?
-    .execute(params![
-        thread.channel.as_str(),
-        thread.root.as_str(),
-        seq,
-        next.map(Role::as_str)
-    ])?;
+        params![thread, seq, next],
+    )?;
     activity::rest(db, thread)
 }
 
 /// Refuses what was begun before the last stop of its thread.
-pub(crate) fn check(db: &Db, thread: &ThreadId, heard: Option<u64>) -> Result<(), Trouble> {
+pub(crate) fn check(db: &Db, thread: &ThreadId, heard: Option<u64>) -> Result<()> {
     if is_late(db, thread, heard)? {
         return Err(Trouble::Refused(Refusal::ThreadStopped));
     }
@@ -101,38 +87,36 @@ pub(crate) fn check(db: &Db, thread: &ThreadId, heard: Option<u64>) -> Result<()
 
 /// Whether something was begun before the last stop of its thread; `heard` is the last
 /// event that was known then.
-pub(crate) fn is_late(db: &Db, thread: &ThreadId, heard: Option<u64>) -> Result<bool, Trouble> {
+pub(crate) fn is_late(db: &Db, thread: &ThreadId, heard: Option<u64>) -> Result<bool> {
     let Some(heard) = heard else {
         return Ok(false);
     };
-    let stop: Option<i64> = db
-        .prepare_cached("SELECT seq FROM stops WHERE channel = ?1 AND root = ?2")?
-        .query_row(key(thread), |row| row.get(0))
-        .optional()?;
+    let stop: Option<i64> = db.first(
+        "SELECT seq FROM stops WHERE channel = ?1 AND root = ?2",
+        key(thread),
+    )?;
     Ok(stop.is_some_and(|stop| heard < stop.unsigned_abs()))
 }
 
 /// The role that was stopped and has not been told to go on.
-pub(crate) fn stopped(db: &Db, thread: &ThreadId) -> Result<Option<Role>, Trouble> {
-    let role: Option<Option<String>> = db
-        .prepare_cached("SELECT role FROM stops WHERE channel = ?1 AND root = ?2")?
-        .query_row(key(thread), |row| row.get(0))
-        .optional()?;
+pub(crate) fn stopped(db: &Db, thread: &ThreadId) -> Result<Option<Role>> {
+    let role: Option<Option<String>> = db.first(
+        "SELECT role FROM stops WHERE channel = ?1 AND root = ?2",
+        key(thread),
+    )?;
     Ok(role.flatten().and_then(|role| role.parse().ok()))
 }
 
 /// A person spoke in the thread.
-pub(crate) fn spoken(db: &Db, thread: &ThreadId) -> Result<(), Trouble> {
+pub(crate) fn spoken(db: &Db, thread: &ThreadId) -> Result<()> {
     let sql = "UPDATE stops SET spoken = 1 WHERE channel = ?1 AND root = ?2 AND spoken = 0";
-    db.prepare_cached(sql)?.execute(key(thread))?;
-    Ok(())
+    db.run(sql, key(thread))
 }
 
 /// Somebody is at work again, at a person's word: nobody is stopped any more.
-pub(crate) fn gone_on(db: &Db, thread: &ThreadId) -> Result<(), Trouble> {
+pub(crate) fn gone_on(db: &Db, thread: &ThreadId) -> Result<()> {
     let sql = "UPDATE stops SET role = NULL WHERE channel = ?1 AND root = ?2 AND spoken = 1";
-    db.prepare_cached(sql)?.execute(key(thread))?;
-    Ok(())
+    db.run(sql, key(thread))
 }
 
 fn key(thread: &ThreadId) -> [&str; 2] {

@@ -5,13 +5,10 @@ use butler_protocol::{Epoch, Role, ThreadId};
 
 use super::{DUTIES, clock_ms, number};
 use crate::{
-    error::{Refusal, Trouble, refuse},
+    error::{Refusal, Result, refuse},
     identity,
-    log::notice::AgentKey,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    log::AgentKey,
+    store::{Db, params},
 };
 
 /// Threads that were given or worked on within this time count as load.
@@ -25,18 +22,14 @@ pub(crate) fn check_holder(
     agent: AgentKey,
     epoch: Epoch,
     thread: &ThreadId,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let thread = thread.to_string();
-    let found: Option<(String, Option<String>)> = db
-        .prepare_cached(
-            "SELECT process, (SELECT held.process FROM held_threads held
+    let found: Option<(String, Option<String>)> = db.first(
+        "SELECT process, (SELECT held.process FROM held_threads held
                WHERE held.agent = processes.agent AND held.thread = ?3)
              FROM processes WHERE agent = ?1 AND epoch = ?2",
-        )?
-        .query_row(params![agent, number(epoch), thread], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
+        params![agent, number(epoch), thread],
+    )?;
     match found {
         Some((process, Some(holder))) if process != holder => refuse(Refusal::ThreadTaken),
         // A process without a name is alone.
@@ -47,70 +40,53 @@ pub(crate) fn check_holder(
 /// The epoch with which the holder of a thread writes its log: above that of every line
 /// that others wrote. A thread that nobody holds becomes the caller's; zero for one that
 /// is alone.
-pub(crate) fn take_up(
-    db: &Db,
-    agent: AgentKey,
-    epoch: Epoch,
-    thread: &ThreadId,
-) -> Result<Epoch, Trouble> {
+pub(crate) fn take_up(db: &Db, agent: AgentKey, epoch: Epoch, thread: &ThreadId) -> Result<Epoch> {
     let key = thread.to_string();
-    let process: Option<String> = db
-        .prepare_cached("SELECT process FROM processes WHERE agent = ?1 AND epoch = ?2")?
-        .query_row(params![agent, number(epoch)], |row| row.get(0))
-        .optional()?;
+    let process: Option<String> = db.first(
+        "SELECT process FROM processes WHERE agent = ?1 AND epoch = ?2",
+        params![agent, number(epoch)],
+    )?;
     let Some(process) = process else {
         return Ok(Epoch(0));
     };
     if !holds_any(db, agent, &key)? {
         hold(db, agent, &key, &process)?;
     }
-    let epoch: i64 = db
-        .prepare_cached("SELECT epoch FROM held_threads WHERE agent = ?1 AND thread = ?2")?
-        .query_row(params![agent, key], |row| row.get(0))?;
+    let epoch: i64 = db.one(
+        "SELECT epoch FROM held_threads WHERE agent = ?1 AND thread = ?2",
+        params![agent, key],
+    )?;
     Ok(Epoch(epoch.unsigned_abs()))
 }
 
 /// Whether a process holds a thread.
-pub(crate) fn holds(
-    db: &Db,
-    agent: AgentKey,
-    process: &str,
-    thread: &str,
-) -> Result<bool, Trouble> {
-    Ok(db
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM held_threads
+pub(crate) fn holds(db: &Db, agent: AgentKey, process: &str, thread: &str) -> Result<bool> {
+    Ok(db.one(
+        "SELECT EXISTS (SELECT 1 FROM held_threads
              WHERE agent = ?1 AND thread = ?2 AND process = ?3)",
-        )?
-        .query_row(params![agent, thread, process], |row| row.get(0))?)
+        params![agent, thread, process],
+    )?)
 }
 
 /// The thread is being worked on: it counts as load.
-pub(crate) fn touch(db: &Db, agent: AgentKey, thread: &ThreadId) -> Result<(), Trouble> {
+pub(crate) fn touch(db: &Db, agent: AgentKey, thread: &ThreadId) -> Result<()> {
     let now_ms = clock_ms(db)?;
-    db.prepare_cached(
+    db.run(
         "UPDATE held_threads SET at_ms = ?3 WHERE agent = ?1 AND thread = ?2 AND at_ms < ?4",
-    )?
-    .execute(params![
-        agent,
-        thread.to_string(),
-        now_ms,
-        now_ms - TOUCH_MS
-    ])?;
-    Ok(())
+        params![agent, thread.to_string(), now_ms, now_ms - TOUCH_MS],
+    )
 }
 
 /// An event of a thread is queued: whoever of its receivers shares threads gets a holder
 /// for it.
-pub(crate) fn hold_for(db: &Db, seq: i64, thread: &str) -> Result<(), Trouble> {
-    let mut statement = db.prepare_cached(
+pub(crate) fn hold_for(db: &Db, seq: i64, thread: &str) -> Result<()> {
+    let agents: Vec<AgentKey> = db.rows(
         "SELECT DISTINCT processes.agent FROM processes
          JOIN deliveries ON deliveries.agent = processes.agent AND deliveries.seq = ?1
          WHERE NOT EXISTS (SELECT 1 FROM held_threads held
            WHERE held.agent = processes.agent AND held.thread = ?2)",
+        params![seq, thread],
     )?;
-    let agents = statement.query_map(params![seq, thread], |row| row.get(0))?;
-    let agents: Vec<AgentKey> = agents.collect::<Result<_, _>>()?;
     for agent in agents {
         give(db, agent, thread)?;
     }
@@ -119,11 +95,10 @@ pub(crate) fn hold_for(db: &Db, seq: i64, thread: &str) -> Result<(), Trouble> {
 
 /// Gives a thread to the process that has the least to do, or where everything of the
 /// role stays together. Who is away for a moment comes last.
-pub(super) fn give(db: &Db, agent: AgentKey, thread: &str) -> Result<(), Trouble> {
+pub(super) fn give(db: &Db, agent: AgentKey, thread: &str) -> Result<()> {
     let role = identity::agent_by_key(db, agent)?.role;
-    let process: Option<String> = db
-        .prepare_cached(
-            "SELECT process FROM processes WHERE agent = ?1
+    let process: Option<String> = db.first(
+        "SELECT process FROM processes WHERE agent = ?1
              ORDER BY gone_ms IS NOT NULL,
                ?4 AND NOT EXISTS (SELECT 1 FROM held_threads held WHERE held.agent = ?1
                  AND held.thread = ?3 AND held.process = processes.process),
@@ -131,17 +106,13 @@ pub(super) fn give(db: &Db, agent: AgentKey, thread: &str) -> Result<(), Trouble
                  AND held.process = processes.process AND held.at_ms > ?2
                  AND held.thread <> ?3),
                epoch LIMIT 1",
-        )?
-        .query_row(
-            params![
-                agent,
-                clock_ms(db)? - RECENT_MS,
-                DUTIES,
-                stays_together(role)
-            ],
-            |row| row.get(0),
-        )
-        .optional()?;
+        params![
+            agent,
+            clock_ms(db)? - RECENT_MS,
+            DUTIES,
+            stays_together(role)
+        ],
+    )?;
     match process {
         Some(process) => hold(db, agent, thread, &process),
         None => Ok(()),
@@ -154,21 +125,19 @@ fn stays_together(role: Role) -> bool {
     Duty::Front.is_of(role) || Duty::Remember.is_of(role)
 }
 
-fn hold(db: &Db, agent: AgentKey, thread: &str, process: &str) -> Result<(), Trouble> {
-    db.prepare_cached(
+fn hold(db: &Db, agent: AgentKey, thread: &str, process: &str) -> Result<()> {
+    db.run(
         "INSERT INTO held_threads (agent, thread, process, epoch, at_ms)
          SELECT id, ?2, ?3, epoch, ?4 FROM agents WHERE id = ?1
          ON CONFLICT (agent, thread) DO UPDATE SET process = excluded.process,
            epoch = excluded.epoch, at_ms = excluded.at_ms",
-    )?
-    .execute(params![agent, thread, process, clock_ms(db)?])?;
-    Ok(())
+        params![agent, thread, process, clock_ms(db)?],
+    )
 }
 
-pub(super) fn holds_any(db: &Db, agent: AgentKey, thread: &str) -> Result<bool, Trouble> {
-    Ok(db
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM held_threads WHERE agent = ?1 AND thread = ?2)",
-        )?
-        .query_row(params![agent, thread], |row| row.get(0))?)
+pub(super) fn holds_any(db: &Db, agent: AgentKey, thread: &str) -> Result<bool> {
+    Ok(db.one(
+        "SELECT EXISTS (SELECT 1 FROM held_threads WHERE agent = ?1 AND thread = ?2)",
+        params![agent, thread],
+    )?)
 }

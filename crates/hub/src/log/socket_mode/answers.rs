@@ -6,20 +6,16 @@ use serde_json::Value;
 use tracing::warn;
 
 use crate::{
-    error::Trouble,
-    identity::{Agent, names::BOT_NAME},
-    log::notice::LoggedEvent,
-    store::tx::Tx,
+    error::{Result, Trouble},
+    identity::{Agent, BOT_NAME},
+    log::LoggedEvent,
+    store::Tx,
     web_api::response_url,
-    workspace::{
-        ephemeral,
-        message::{Author, Draft},
-        modals::interactions,
-    },
+    workspace::{Author, Draft, ephemeral, modals::interactions},
 };
 
 /// No answer came in time. Slack says so to whoever waits, and so do we.
-pub(super) fn missed(tx: &mut Tx<'_>, event: &LoggedEvent) -> Result<(), Trouble> {
+pub(super) fn missed(tx: &mut Tx<'_>, event: &LoggedEvent) -> Result<()> {
     let payload = &event.frame["payload"];
     let words = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (user, what, place) = match (
@@ -48,12 +44,7 @@ pub(super) fn missed(tx: &mut Tx<'_>, event: &LoggedEvent) -> Result<(), Trouble
         }
     };
     let root = place.and_then(|ts| ts.parse().ok());
-    let author = Author::Role {
-        role: Role::Pm,
-        username: Some(BOT_NAME.to_owned()),
-        icon_emoji: None,
-        icon_url: None,
-    };
+    let author = Author::role(Role::Pm, BOT_NAME);
     let mut draft = Draft::new(event.channel.clone(), root, author);
     draft.text =
         format!("{what} failed with the error “operation_timeout”: the app did not answer.");
@@ -67,7 +58,7 @@ pub(super) fn take(
     agent: &Agent,
     event: &LoggedEvent,
     answer: Value,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let payload = &event.frame["payload"];
     let kind = event.frame["type"].as_str().unwrap_or_default();
     let done = tx.attempt(|tx| match (kind, payload["type"].as_str()) {

@@ -8,13 +8,13 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use crate::{
-    error::Trouble,
-    hub::app::App,
+    error::Result,
+    hub::App,
     log::{
-        notice::AgentKey,
+        AgentKey,
         processes::{self, Standing, holders},
     },
-    store::{db::Db, tx::Tx},
+    store::{Db, Tx},
 };
 
 /// A process that shares its threads is asked each second whether it is there; without a
@@ -54,7 +54,7 @@ impl Holding {
     }
 
     /// Whether this connection is the one that gets a thread's envelopes.
-    pub(super) async fn is_mine(&mut self, thread: &str) -> Result<bool, Trouble> {
+    pub(super) async fn is_mine(&mut self, thread: &str) -> Result<bool> {
         let Some(process) = self.process.clone() else {
             return Ok(true);
         };
@@ -63,7 +63,7 @@ impl Holding {
         }
         let (agent, asked) = (self.agent, thread.to_owned());
         let look = move |db: &Db| holders::holds(db, agent, &process, &asked);
-        let mine = self.app.store.read(look).await?;
+        let mine = self.app.read(look).await?;
         if mine {
             self.mine.insert(thread.to_owned());
         }
@@ -71,13 +71,13 @@ impl Holding {
     }
 
     /// Whether something is not true any more that the process was told at its hello.
-    pub(super) async fn has_changed(&mut self) -> Result<bool, Trouble> {
+    pub(super) async fn has_changed(&mut self) -> Result<bool> {
         let Some(process) = self.process.clone() else {
             return Ok(false);
         };
         let agent = self.agent;
         let look = move |db: &Db| processes::standing(db, agent, &process);
-        let standing = self.app.store.read(look).await?;
+        let standing = self.app.read(look).await?;
         Ok(std::mem::replace(&mut self.standing, standing) != standing)
     }
 
@@ -90,13 +90,13 @@ impl Holding {
 
     /// Whether the process was given up although its connection is open, as when its hub
     /// stood still for a while.
-    pub(super) async fn is_lost(&self) -> Result<bool, Trouble> {
+    pub(super) async fn is_lost(&self) -> Result<bool> {
         let Some(process) = self.process.clone() else {
             return Ok(false);
         };
         let agent = self.agent;
         let look = move |db: &Db| processes::is_known(db, agent, &process);
-        Ok(!self.app.store.read(look).await?)
+        Ok(!self.app.read(look).await?)
     }
 
     pub(super) fn heard(&mut self) {
@@ -114,7 +114,7 @@ impl Holding {
         };
         let (agent, epoch) = (self.agent, self.epoch);
         let left = move |tx: &mut Tx<'_>| processes::left(tx.db(), agent, &process, epoch);
-        if let Err(error) = self.app.store.write(left).await {
+        if let Err(error) = self.app.write(left).await {
             debug!(%error, "the next hub will see that the process is gone");
         }
     }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    hub::app::App,
-    log::notice::{AgentKey, Notice},
+    hub::App,
+    log::{AgentKey, Notice},
 };
 
 /// Connections of one app at a time.

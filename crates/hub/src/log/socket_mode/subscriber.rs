@@ -14,13 +14,12 @@ use tracing::{debug, info};
 
 use super::{answers, holding::Holding, queue::Queue, rich_text, sharing::Part};
 use crate::{
-    error::{Refusal, Trouble},
-    hub::app::App,
-    identity::{Agent, Fence, names::APP},
+    error::{Refusal, Result, Trouble},
+    hub::App,
+    identity::{APP, Agent, Fence},
     log::{
-        self,
+        self, LoggedEvent, Notice, Shake,
         listeners::Listener,
-        notice::{LoggedEvent, Notice, Shake},
         processes::{self, Standing},
     },
     presence,
@@ -51,7 +50,7 @@ pub(super) struct Client {
     pub(super) refreshes: bool,
 }
 
-type Acks = FuturesUnordered<std::pin::Pin<Box<dyn Future<Output = Result<u64, Trouble>> + Send>>>;
+type Acks = FuturesUnordered<std::pin::Pin<Box<dyn Future<Output = Result<u64>> + Send>>>;
 
 struct Subscriber {
     app: Arc<App>,
@@ -90,7 +89,6 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socke
     }
     let (process, hub) = (client.process.clone(), app.store.hub());
     let raised = app
-        .store
         .write(move |tx| {
             // Connections of one app of others stand beside each other.
             if foreign && log::is_foreign(tx.db(), caller.key)? {
@@ -261,7 +259,7 @@ impl Subscriber {
 
     /// Takes up what the store has queued and we have not, a page of it. What another
     /// connection gave back may be older than what we have.
-    async fn reload(&mut self) -> Result<(), Trouble> {
+    async fn reload(&mut self) -> Result<()> {
         let after = match self.part {
             Some(_) => 0,
             None => self.queue.highest(),
@@ -269,11 +267,10 @@ impl Subscriber {
         self.reload_after(after).await
     }
 
-    async fn reload_after(&mut self, after: u64) -> Result<(), Trouble> {
+    async fn reload_after(&mut self, after: u64) -> Result<()> {
         let (agent, process) = (self.agent.key, self.holding.process.clone());
         let waiting = self
             .app
-            .store
             .read(move |db| log::undelivered(db, agent, process.as_deref(), after, PAGE))
             .await?;
         self.more = waiting.len() == PAGE;
@@ -316,20 +313,19 @@ impl Subscriber {
                     .map(|()| seq);
             };
             gate::clean_value(&app.redactor, &mut answer);
-            app.store
-                .write(move |tx| {
-                    let fence = Fence {
-                        epoch,
-                        thread: None,
-                    };
-                    agent.check_fence(tx.db(), Some(&fence))?;
-                    if log::acknowledge(tx.db(), agent.key, process.as_deref(), seq)? {
-                        let event = log::event(tx.db(), seq)?;
-                        answers::take(tx, &agent, &event, answer)?;
-                    }
-                    Ok(seq)
-                })
-                .await
+            app.write(move |tx| {
+                let fence = Fence {
+                    epoch,
+                    thread: None,
+                };
+                agent.check_fence(tx.db(), Some(&fence))?;
+                if log::acknowledge(tx.db(), agent.key, process.as_deref(), seq)? {
+                    let event = log::event(tx.db(), seq)?;
+                    answers::take(tx, &agent, &event, answer)?;
+                }
+                Ok(seq)
+            })
+            .await
         }));
     }
 
@@ -383,7 +379,7 @@ impl Subscriber {
 
     /// Threads have other holders. What the process was told at its hello and is not true
     /// any more it is told at the next one, which follows at once.
-    async fn shared(&mut self) -> Result<(), Trouble> {
+    async fn shared(&mut self) -> Result<()> {
         if self.holding.has_changed().await? && self.close_at.is_none() {
             // A client that is gone is noticed elsewhere.
             let _ = self.announce("refresh_requested").await;
@@ -420,7 +416,7 @@ impl Subscriber {
     async fn send_event(&mut self, seq: u64, attempt: u32) -> Result<(), axum::Error> {
         let event = match self.kept.get(&seq) {
             Some(event) => Arc::clone(event),
-            None => match self.app.store.read(move |db| log::event(db, seq)).await {
+            None => match self.app.read(move |db| log::event(db, seq)).await {
                 Ok(event) => Arc::new(event),
                 Err(error) => return Err(axum::Error::new(error)),
             },
@@ -459,7 +455,7 @@ impl Subscriber {
 /// The person who waits for an answer is told that none came in time.
 async fn tell_of_silence(app: &App, event: &Arc<LoggedEvent>) {
     let event = Arc::clone(event);
-    let told = app.store.write(move |tx| answers::missed(tx, &event));
+    let told = app.write(move |tx| answers::missed(tx, &event));
     if let Err(error) = told.await {
         debug!(%error, "nobody could be told that an app did not answer");
     }

@@ -8,11 +8,10 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::page::render::{
-    code,
-    text::{self, Names},
+use crate::{
+    page::render::{Names, code, text},
+    workspace::files,
 };
-use crate::workspace::files;
 
 /// What is known of files beside the messages that bring them.
 #[derive(Debug, Default)]

@@ -6,13 +6,15 @@ use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use serde_json::Value;
 
-use crate::page::render::{
-    code,
-    elements::{self, Spot, element, list, plain},
-    rich,
-    text::{self, Names},
+use crate::{
+    page::render::{
+        Names, code,
+        elements::{self, Spot, element, list, plain},
+        rich, text,
+    },
+    person_api::person_actions::act_of,
+    workspace::card::VERDICT_BLOCK,
 };
-use crate::{person_api::person_actions::act_of, workspace::card::VERDICT_BLOCK};
 
 /// Where a message stands, for the form of its elements.
 pub(crate) struct Place<'a> {

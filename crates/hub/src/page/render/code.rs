@@ -2,143 +2,51 @@
 //! serves all languages; what differs between them is a row of a table. It
 //! never guesses meaning: strings, comments, numbers, words and calls.
 
+use std::{fmt::Write as _, sync::LazyLock};
+
 use maud::{Escaper, Markup, PreEscaped};
-use std::fmt::Write as _;
 
 /// Longer code is shown without colours: nobody reads it here.
 const LIMIT: usize = 200_000;
 
 /// What the lexer has to know about a language.
+#[derive(Default)]
 struct Tongue {
-    names: &'static [&'static str],
-    line_comments: &'static [&'static str],
+    names: Vec<&'static str>,
+    line_comments: Vec<&'static str>,
     block_comment: Option<(&'static str, &'static str)>,
-    quotes: &'static [char],
+    quotes: &'static str,
     /// Quotes whose strings may run over several lines.
-    long_quotes: &'static [char],
+    long_quotes: &'static str,
     words: &'static str,
 }
 
-const TONGUES: &[Tongue] = &[
-    Tongue {
-        names: &["rust", "rs"],
-        line_comments: &["//"],
-        block_comment: Some(("/*", "*/")),
-        quotes: &['"'],
-        long_quotes: &['"'],
-        words: "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type unsafe use where while",
-    },
-    Tongue {
-        names: &[
-            "js",
-            "javascript",
-            "mjs",
-            "jsx",
-            "ts",
-            "typescript",
-            "tsx",
-            "java",
-            "kt",
-            "kotlin",
-            "swift",
-            "cs",
-            "csharp",
-            "php",
-            "scala",
-            "dart",
-        ],
-        line_comments: &["//"],
-        block_comment: Some(("/*", "*/")),
-        quotes: &['"', '\'', '`'],
-        long_quotes: &['`'],
-        words: "abstract as async await boolean break case catch class const continue default delete do else enum export extends false final finally for from fun function if implements import in instanceof interface let new null of override package private protected public readonly return static string super switch this throw throws true try type typeof undefined val var void when while yield number",
-    },
-    Tongue {
-        names: &["go", "c", "h", "cpp", "cc", "hpp", "c++", "zig"],
-        line_comments: &["//"],
-        block_comment: Some(("/*", "*/")),
-        quotes: &['"', '\'', '`'],
-        long_quotes: &['`'],
-        words: "auto bool break case chan char class const continue default defer delete do double else enum extern false float fn for func go goto if import int interface long map namespace new nil null nullptr package private public range return select short signed sizeof static string struct switch template this true type typedef union unsigned using var virtual void while",
-    },
-    Tongue {
-        names: &["python", "py"],
-        line_comments: &["#"],
-        block_comment: None,
-        quotes: &['"', '\''],
-        long_quotes: &[],
-        words: "and as assert async await break class continue def del elif else except False finally for from global if import in is lambda match case None nonlocal not or pass raise return self True try while with yield",
-    },
-    Tongue {
-        names: &[
-            "sh",
-            "bash",
-            "zsh",
-            "shell",
-            "console",
-            "make",
-            "makefile",
-            "dockerfile",
-        ],
-        line_comments: &["#"],
-        block_comment: None,
-        quotes: &['"', '\''],
-        long_quotes: &['"', '\''],
-        words: "case cd do done echo elif else esac eval exec exit export fi for function if in local printf read return set shift source test then trap unset until while",
-    },
-    Tongue {
-        names: &[
-            "yaml", "yml", "toml", "ini", "conf", "ruby", "rb", "elixir", "ex",
-        ],
-        line_comments: &["#"],
-        block_comment: None,
-        quotes: &['"', '\''],
-        long_quotes: &[],
-        words: "true false null nil def end do if elsif else unless class module require return yield self on off yes no",
-    },
-    Tongue {
-        names: &["json", "jsonc", "json5"],
-        line_comments: &["//"],
-        block_comment: Some(("/*", "*/")),
-        quotes: &['"'],
-        long_quotes: &[],
-        words: "true false null",
-    },
-    Tongue {
-        names: &["sql"],
-        line_comments: &["--"],
-        block_comment: Some(("/*", "*/")),
-        quotes: &['\'', '"'],
-        long_quotes: &['\''],
-        words: "add all alter and as asc begin between by case check column commit constraint create default delete desc distinct drop else end exists foreign from full group having if in index inner insert into is join key left like limit not null on or order outer primary references right rollback select set table then union unique update values when where with SELECT FROM WHERE INSERT INTO UPDATE DELETE CREATE TABLE INDEX JOIN LEFT INNER ON AND OR NOT NULL PRIMARY KEY VALUES SET AS BY GROUP ORDER LIMIT DISTINCT",
-    },
-    Tongue {
-        names: &["css", "scss", "less"],
-        line_comments: &[],
-        block_comment: Some(("/*", "*/")),
-        quotes: &['"', '\''],
-        long_quotes: &[],
-        words: "",
-    },
-    Tongue {
-        names: &["html", "xml", "svg", "vue"],
-        line_comments: &[],
-        block_comment: Some(("<!--", "-->")),
-        quotes: &['"', '\''],
-        long_quotes: &['"', '\''],
-        words: "",
-    },
-];
+static TONGUES: LazyLock<Vec<Tongue>> = LazyLock::new(|| {
+    let lines = include_str!("tongues.txt").lines();
+    let lines = lines.filter(|line| !line.starts_with('#'));
+    lines.filter_map(Tongue::read).collect()
+});
 
 /// Without a name: only what nearly every language agrees on.
-const UNKNOWN: Tongue = Tongue {
-    names: &[],
-    line_comments: &[],
-    block_comment: None,
-    quotes: &['"'],
-    long_quotes: &[],
-    words: "",
-};
+static UNKNOWN: LazyLock<Tongue> = LazyLock::new(|| Tongue {
+    quotes: "\"",
+    ..Tongue::default()
+});
+
+impl Tongue {
+    fn read(line: &'static str) -> Option<Self> {
+        let mut fields = line.split('|').map(str::trim);
+        let mut list = || fields.next().map(|field| field.split(' '));
+        Some(Self {
+            names: list()?.collect(),
+            line_comments: list()?.filter(|mark| !mark.is_empty()).collect(),
+            block_comment: list().and_then(|mut ends| Some((ends.next()?, ends.next()?))),
+            quotes: fields.next()?,
+            long_quotes: fields.next()?,
+            words: fields.next()?,
+        })
+    }
+}
 
 fn tongue(name: &str) -> Option<&'static Tongue> {
     let name = name.to_ascii_lowercase();
@@ -231,10 +139,10 @@ fn next_piece(
     {
         return (Some("c"), rest.find('\n').unwrap_or(rest.len()));
     }
-    if tongue.quotes.contains(&first) {
+    if tongue.quotes.contains(first) {
         return (
             Some("s"),
-            string_end(rest, first, tongue.long_quotes.contains(&first)),
+            string_end(rest, first, tongue.long_quotes.contains(first)),
         );
     }
     if !is_word(first) {

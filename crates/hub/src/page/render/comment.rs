@@ -3,15 +3,10 @@
 use butler_protocol::{ThreadId, UserId};
 use maud::{Markup, html};
 
-use crate::page::render::{
-    code,
-    diff::FileChange,
-    message,
-    text::{self, Names},
-};
 use crate::{
+    page::render::{Names, code, diff::FileChange, message, text},
     person_api::person_actions::written,
-    views::review::{Comment, Side},
+    views::{Comment, Side},
 };
 
 /// What comments need to know of their surroundings.

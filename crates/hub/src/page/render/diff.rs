@@ -6,7 +6,7 @@ use std::{collections::HashMap, fmt::Write as _};
 use maud::{Markup, html};
 use sha2::{Digest, Sha256};
 
-use crate::views::review::Side;
+use crate::views::Side;
 
 /// A diff inside a code block: each line in its colour.
 pub(crate) fn lines(diff: &str) -> Markup {

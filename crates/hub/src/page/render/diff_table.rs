@@ -3,12 +3,14 @@
 
 use maud::{Markup, html};
 
-use crate::page::render::{
-    code,
-    comment::{self, Talk},
-    diff::{FileChange, Row},
+use crate::{
+    page::render::{
+        code,
+        comment::{self, Talk},
+        diff::{FileChange, Row},
+    },
+    views::{Comment, Side},
 };
-use crate::views::review::{Comment, Side};
 
 /// The most lines that are drawn at once.
 pub(crate) const WINDOW: usize = 3_000;

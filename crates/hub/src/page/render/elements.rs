@@ -6,7 +6,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::page::render::text::{self, Names};
+use crate::page::render::{Names, text};
 
 /// Where an element stands: its block's id, and whether using it is told at once.
 pub(crate) struct Spot<'a> {

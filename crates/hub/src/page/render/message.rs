@@ -9,14 +9,20 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::identity::{Person, names::BOT_NAME};
-use crate::page::render::{
-    attached::{FileTexts, attached},
-    blocks::{self, Place},
-    elements::list,
-    emoji, plan,
-    sign::sign,
-    text::{self, Names},
+use crate::{
+    identity::{BOT_NAME, Person},
+    page::{
+        Around,
+        render::{
+            FileTexts, Names,
+            attached::attached,
+            blocks::{self, Place},
+            elements::list,
+            emoji, plan,
+            sign::sign,
+            text,
+        },
+    },
 };
 
 /// What a message needs to know of its surroundings.
@@ -39,6 +45,30 @@ pub(crate) struct Scene<'a> {
     pub(crate) in_channel: bool,
     /// Whether people act on the page; with Slack behind the hub they act there.
     pub(crate) here: bool,
+}
+
+impl<'a> Scene<'a> {
+    /// Messages of a channel, without cards that whoever looks could decide about.
+    pub(in crate::page) fn new(
+        channel: &'a ChannelId,
+        names: &'a Names,
+        files: &'a FileTexts,
+        around: &'a Around,
+    ) -> Self {
+        Self {
+            channel,
+            names,
+            decisions: &[],
+            decidable: &[],
+            highest: Right::Ask,
+            me: &around.person,
+            plans: &[],
+            files,
+            pool: &[],
+            in_channel: false,
+            here: around.slack.is_none(),
+        }
+    }
 }
 
 /// A message.

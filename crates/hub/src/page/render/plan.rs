@@ -7,7 +7,7 @@ use butler_protocol::{
 };
 use maud::{Markup, html};
 
-use crate::page::render::{blocks, text::Names};
+use crate::page::render::{Names, blocks};
 
 /// A plan with its steps, criteria, files and price.
 pub(crate) fn card(plan: &Plan) -> Markup {

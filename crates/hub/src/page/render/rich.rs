@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::page::render::text::{self, Names};
+use crate::page::render::{Names, text};
 
 pub(crate) fn render(block: &Value, names: &Names) -> Markup {
     html! {

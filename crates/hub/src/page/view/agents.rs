@@ -4,13 +4,10 @@ pub(crate) mod company;
 
 use maud::{Markup, html};
 
-use crate::page::{
-    layout::{self, Around, Here},
-    render::message,
-    status,
-    view::thread,
+use crate::{
+    page::{Around, Here, layout, render::message, status, view::thread},
+    views::agents::AgentView,
 };
-use crate::views::agents::AgentView;
 
 /// The whole page.
 pub(crate) fn page(agents: &[AgentView], around: &Around) -> Markup {

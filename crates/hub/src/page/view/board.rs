@@ -6,16 +6,18 @@ mod run;
 use butler_protocol::{Outlook, PullStatus, RunState, RunView};
 use maud::{Markup, html};
 
-use crate::page::{
-    layout::{self, Around, Here},
-    render::{message, sign::sign},
-    status,
-    view::thread,
-};
-use crate::views::{
-    board::{Phase, ThreadCard},
-    needs::Need,
-    pulls::Pull,
+use crate::{
+    page::{
+        Around, Here, layout,
+        render::{message, sign::sign},
+        status,
+        view::thread,
+    },
+    views::{
+        Need,
+        board::{Phase, ThreadCard},
+        pulls::Pull,
+    },
 };
 
 /// What the board shows.

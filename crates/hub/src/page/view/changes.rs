@@ -9,33 +9,24 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::page::{
-    layout::{self, Around, Here, Live},
-    render::{
-        attached::FileTexts,
-        blocks,
-        comment::{self, Talk},
-        diff::{self, FileChange},
-        diff_table::{self, Drawing},
-        file_tree::{self, Leaf},
-        message::{self, Scene},
-        plan,
-        sign::sign,
-        text::{self, Names},
-    },
-    thread_actions,
-    view::{
-        thread::{self, Tab},
-        timeline,
-    },
-};
 use crate::{
-    views::{
-        pulls::Pull,
-        review::{Comment, Side},
-        timeline::{Moment, What},
+    page::{
+        Around,
+        render::{
+            FileTexts, Names, Scene, blocks,
+            comment::{self, Talk},
+            diff::{self, FileChange},
+            diff_table::{self, Drawing},
+            file_tree::{self, Leaf},
+            message, plan,
+            sign::sign,
+            text,
+        },
+        thread_actions,
+        view::{Tab, thread, timeline},
     },
-    workspace::channels::Channel,
+    views::{Comment, Moment, Side, What, pulls::Pull},
+    workspace::Channel,
 };
 
 /// Longer files are folded and drawn when somebody opens them.
@@ -47,18 +38,13 @@ const AT_FIRST: usize = 2_000;
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Look {
     /// `split` shows old and new side by side.
-    #[serde(default)]
     view: Option<String>,
     /// Only what changed since the last round.
-    #[serde(default)]
     since: Option<String>,
     /// A long file to draw, and its first line.
-    #[serde(default)]
     open: Option<usize>,
-    #[serde(default)]
     from: Option<usize>,
     /// Lines to comment on: `f3R12`, `f3R12-15`.
-    #[serde(default)]
     at: Option<String>,
 }
 
@@ -119,27 +105,16 @@ pub(crate) struct ChangesView {
 
 /// The whole page.
 pub(crate) fn page(view: &ChangesView) -> Markup {
-    let below = format!("/changes/live{}", view.look.query());
-    let at = view
-        .look
-        .at
-        .as_ref()
-        .filter(|_| view.look.place().is_some());
-    let live = Live {
-        address: match at {
-            Some(at) => thread::address(&view.thread, &format!("{below}&at={at}")),
-            None => thread::address(&view.thread, &below),
-        },
-        channel: Some(&view.thread.channel),
-        root: Some(&view.thread.root),
-    };
-    let content = html! { (thread::head(&view.channel, &view.thread, &view.title, Tab::Changes)) (parts(view)) };
-    layout::page(
-        &format!("Changes: {}", view.title),
-        Here::Channel(&view.channel.id),
+    let mut live = format!("/changes/live{}", view.look.query());
+    if let (Some(at), Some(_)) = (&view.look.at, view.look.place()) {
+        live.push_str(&format!("&at={at}"));
+    }
+    let place = (&view.channel, &view.thread, view.title.as_str());
+    thread::framed(
+        place,
+        (Tab::Changes, Some(&live)),
         &view.around,
-        &live,
-        &content,
+        &parts(view),
     )
 }
 
@@ -457,18 +432,12 @@ fn merge_card(view: &ChangesView) -> Markup {
         let ts = one.asked.message.as_str();
         view.cards.iter().find(|message| message["ts"] == ts)
     });
+    let files = FileTexts::default();
     let scene = Scene {
-        channel: &view.thread.channel,
-        names: &view.names,
         decisions: &view.decisions,
         decidable: &view.decidable,
         highest: view.highest,
-        me: &view.around.person,
-        plans: &[],
-        files: &FileTexts::default(),
-        pool: &[],
-        in_channel: false,
-        here: view.around.slack.is_none(),
+        ..Scene::new(&view.thread.channel, &view.names, &files, &view.around)
     };
     html! { @if let Some(card) = card { (message::card(card, &scene)) } }
 }

@@ -1,23 +1,21 @@
 //! The channel: its threads, newest at the end, and where new ones begin.
 
-use butler_protocol::{MessageTs, Right, ThreadId};
+use butler_protocol::{MessageTs, ThreadId};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::page::{
-    apps,
-    composer::composer,
-    layout::{self, Around, Here, Live},
-    render::{
-        attached::FileTexts,
-        message::{self, Scene},
-        sign::sign,
-        text::Names,
+use crate::{
+    page::{
+        Around, Here, Live, apps,
+        composer::composer,
+        layout,
+        render::{FileTexts, Names, Scene, message, sign::sign},
+        view::welcome::Welcome,
     },
-    view::welcome::Welcome,
+    presence::Job,
+    workspace::Channel,
 };
-use crate::{presence::Job, workspace::channels::Channel};
 
 /// A channel as it is shown to somebody.
 pub(crate) struct ChannelView {
@@ -60,17 +58,8 @@ pub(crate) fn parts(view: &ChannelView) -> Markup {
 
 fn list(view: &ChannelView) -> Markup {
     let scene = Scene {
-        channel: &view.channel.id,
-        names: &view.names,
-        decisions: &[],
-        decidable: &[],
-        highest: Right::Ask,
-        me: &view.around.person,
-        plans: &[],
-        files: &view.files,
-        pool: &[],
         in_channel: true,
-        here: view.around.slack.is_none(),
+        ..Scene::new(&view.channel.id, &view.names, &view.files, &view.around)
     };
     html! {
         div.messages data-part="messages" data-keyed role="log" aria-label="Threads" {

@@ -3,17 +3,17 @@
 use butler_protocol::Usd;
 use maud::{Markup, html};
 
-use crate::page::{
-    layout::{self, Around, Here, Live},
-    render::{
-        chart::{self, Bar},
-        sign::sign,
-    },
-    view::thread::{self, Tab},
-};
 use crate::{
+    page::{
+        Around, Here, layout,
+        render::{
+            chart::{self, Bar},
+            sign::sign,
+        },
+        view::{Tab, thread},
+    },
     views::bill::{Bill, Line},
-    workspace::channels::Channel,
+    workspace::Channel,
 };
 
 /// The page of the whole workspace.
@@ -35,14 +35,8 @@ pub(crate) fn of_thread(
     (id, title): (&butler_protocol::ThreadId, &str),
     around: &Around,
 ) -> Markup {
-    let live = Live {
-        address: thread::address(id, "/cost/live"),
-        channel: Some(&id.channel),
-        root: Some(&id.root),
-    };
-    let content = html! { (thread::head(channel, id, title, Tab::Cost)) (parts(bill)) };
-    let title = format!("Cost: {title}");
-    layout::page(&title, Here::Channel(&channel.id), around, &live, &content)
+    let live = (Tab::Cost, Some("/cost/live"));
+    thread::framed((channel, id, title), live, around, &parts(bill))
 }
 
 fn body(bill: &Bill) -> Markup {

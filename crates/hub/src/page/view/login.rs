@@ -11,11 +11,11 @@ use axum::{
 };
 use serde::Deserialize;
 
-use crate::page::layout;
 use crate::{
-    error::{Refusal, Trouble},
-    hub::app::App,
+    error::{Refusal, Result},
+    hub::App,
     identity::tokens,
+    page::layout,
     person_api::guard,
 };
 
@@ -47,21 +47,14 @@ pub(crate) async fn ask(
 /// Where a browser gets its session: a cookie of `127.0.0.1` goes to every server
 /// of this machine, whatever its port, one of a name that nobody else knows goes
 /// to us alone. Only a code that is good learns the name.
-async fn own_name(
-    app: &Arc<App>,
-    headers: &HeaderMap,
-    code: &Code,
-) -> Result<Option<String>, Trouble> {
+async fn own_name(app: &Arc<App>, headers: &HeaderMap, code: &Code) -> Result<Option<String>> {
     let is_browser = headers.contains_key("sec-fetch-mode");
     if code.here || !is_browser || !guard::is_shared_name(headers) {
         return Ok(None);
     }
     let given = code.code.trim().to_owned();
     let asked = given.clone();
-    let good = app
-        .store
-        .read(move |db| tokens::knows_code(db, &asked))
-        .await?;
+    let good = app.read(move |db| tokens::knows_code(db, &asked)).await?;
     let there = guard::at_own_name(app, headers, &format!("/login?code={given}"));
     Ok(good.then_some(there))
 }
@@ -89,7 +82,6 @@ pub(crate) async fn enter(
         .and_then(|value| value.to_str().ok());
     let browser = browser.map(guard::browser_name).unwrap_or_default();
     let entered = app
-        .store
         .write(move |tx| tokens::use_code(tx.db(), code.code.trim(), &host, &browser))
         .await;
     match entered {
@@ -116,11 +108,9 @@ pub(crate) async fn leave(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
     if let Some(session) = guard::cookie(&headers) {
         let hash = tokens::session_hash(&session, &guard::host_of(&headers));
         let ended = app
-            .store
             .write(move |tx| {
                 tx.db()
-                    .execute("DELETE FROM sessions WHERE sha256 = ?1", [hash.as_str()])?;
-                Ok(())
+                    .run("DELETE FROM sessions WHERE sha256 = ?1", [&hash])
             })
             .await;
         if let Err(trouble) = ended {

@@ -5,8 +5,10 @@
 use butler_protocol::{LearningFigures, count_of};
 use maud::{Markup, html};
 
-use crate::page::layout::{self, Around, Here};
-use crate::views::memory::TeamMemory;
+use crate::{
+    page::{Around, Here, layout},
+    views::memory::TeamMemory,
+};
 
 /// The whole page.
 pub(crate) fn page(teams: &[TeamMemory], around: &Around) -> Markup {

@@ -3,13 +3,15 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::page::{
-    layout::{self, Around, Here, Live},
-    render::{message, sign::sign},
-    status,
-    view::thread,
+use crate::{
+    page::{
+        Around, Here, Live, layout,
+        render::{message, sign::sign},
+        status,
+        view::thread,
+    },
+    views::Need,
 };
-use crate::views::needs::Need;
 
 /// The whole page.
 pub(crate) fn page(around: &Around) -> Markup {

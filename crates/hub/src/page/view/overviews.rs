@@ -12,28 +12,26 @@ use butler_protocol::{ChannelId, MessageTs, Outlook, ThreadId};
 use maud::html;
 use serde::Deserialize;
 
-use crate::page::{
-    Shown,
-    layout::{self, Around},
-    look::Reader,
-    view::{
-        agents::{self, company},
-        board::{self, BoardView},
-        cost, memory, needs, search, servers,
-        timeline::{self, TimelineView, groups::Filter},
-    },
-    visit::{Visit, with_twin},
-};
 use crate::{
     budget,
-    error::Trouble,
-    hub::app::App,
+    error::Result,
+    hub::App,
+    page::{
+        Around, Shown, layout,
+        look::Reader,
+        view::{
+            agents::{self, company},
+            board::{self, BoardView},
+            cost, memory, needs, search, servers,
+            timeline::{self, TimelineView, groups::Filter},
+        },
+        visit::{Visit, with_twin},
+    },
     person_api::view_api,
     presence,
-    store::db::Db,
+    store::Db,
     views::{
-        agents as all_agents, bill, memory as team_memory, needs as all_needs,
-        overview::{self, Window},
+        Window, agents as all_agents, bill, memory as team_memory, needs as all_needs, overview,
         pulls, timeline as thread_timeline,
     },
     workspace::{channels, message as messages, read, runs},
@@ -61,12 +59,12 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 
 async fn needs(visit: Visit) -> Shown {
     let reader = visit.reader();
-    let around = visit.app.store.read(move |db| reader.around(db, None));
+    let around = visit.app.read(move |db| reader.around(db, None));
     visit.draw(&around.await?, needs::page, needs::parts)
 }
 
 async fn memory(visit: Visit) -> Shown {
-    let teams = visit.app.store.read(team_memory::all).await?;
+    let teams = visit.app.read(team_memory::all).await?;
     let page = |around: &Around| memory::page(&teams, around);
     visit.within(page, || memory::parts(&teams)).await
 }
@@ -81,7 +79,7 @@ struct At {
 async fn nav(visit: Visit, Query(at): Query<At>) -> Shown {
     let reader = visit.reader();
     let channel = at.at.strip_prefix("/c/").map(ChannelId::new);
-    let look = visit.app.store.read(move |db| {
+    let look = visit.app.read(move |db| {
         let channel = channel.and_then(|id| channels::get(db, &id).ok());
         reader.around(db, channel.as_ref().map(|channel| channel.repo.as_str()))
     });
@@ -98,7 +96,7 @@ struct Words {
 async fn search(visit: Visit, Query(words): Query<Words>) -> Shown {
     let reader = visit.reader();
     let query = words.q.clone();
-    let look = visit.app.store.read(move |db| {
+    let look = visit.app.read(move |db| {
         let hits = crate::views::search::find(db, &query)?;
         Ok((hits, reader.around(db, None)?))
     });
@@ -108,7 +106,7 @@ async fn search(visit: Visit, Query(words): Query<Words>) -> Shown {
 
 async fn board(visit: Visit) -> Shown {
     let reader = visit.reader();
-    let look = visit.app.store.read(move |db| {
+    let look = visit.app.read(move |db| {
         Ok(BoardView {
             threads: crate::views::board::threads(db, None, db.now_ms())?,
             runs: runs::newest(db)?,
@@ -121,7 +119,7 @@ async fn board(visit: Visit) -> Shown {
 }
 
 /// By repository, where somebody told it.
-fn outlooks(db: &Db, reader: &Reader) -> Result<Vec<(String, Outlook)>, Trouble> {
+fn outlooks(db: &Db, reader: &Reader) -> Result<Vec<(String, Outlook)>> {
     let team = presence::team(db, None, reader.online(), db.now_ms())?;
     let told = team.into_iter().filter_map(|member| {
         let known = reader.known().get(&member.key)?;
@@ -140,7 +138,7 @@ async fn company(visit: Visit) -> Shown {
 async fn agents(visit: Visit) -> Shown {
     let reader = visit.reader();
     let look = move |db: &Db| all_agents::all(db, reader.online(), reader.known().clone());
-    let all = visit.app.store.read(look).await?;
+    let all = visit.app.read(look).await?;
     let page = |around: &Around| agents::page(&all, around);
     visit.within(page, || agents::parts(&all)).await
 }
@@ -152,13 +150,13 @@ async fn servers(visit: Visit) -> Shown {
     visit.within(page, || servers::parts(&all)).await
 }
 
-async fn bill_of(app: &App, thread: Option<ThreadId>) -> Result<bill::Bill, Trouble> {
+async fn bill_of(app: &App, thread: Option<ThreadId>) -> Result<bill::Bill> {
     let caps = app.rules.caps.clone();
     let look = move |db: &Db| {
         let today = budget::day_of(db.now_ms());
         bill::bill(db, thread.as_ref(), &caps, &today)
     };
-    app.store.read(look).await
+    app.read(look).await
 }
 
 async fn cost(visit: Visit) -> Shown {
@@ -172,21 +170,20 @@ pub(crate) async fn place(
     app: &App,
     channel: ChannelId,
     ts: MessageTs,
-) -> Result<(channels::Channel, ThreadId), Trouble> {
-    app.store
-        .read(move |db| {
-            let found = channels::get(db, &channel)?;
-            let root = messages::root_of(db, &channel, &ts)?;
-            Ok((found, ThreadId::new(channel, root)))
-        })
-        .await
+) -> Result<(channels::Channel, ThreadId)> {
+    app.read(move |db| {
+        let found = channels::get(db, &channel)?;
+        let root = messages::root_of(db, &channel, &ts)?;
+        Ok((found, ThreadId::new(channel, root)))
+    })
+    .await
 }
 
 async fn thread_cost(visit: Visit, Path((channel, ts)): Thread) -> Shown {
     let (channel, thread) = place(&visit.app, channel, ts).await?;
     let about = thread.clone();
     let look = move |db: &Db| all_needs::title(db, &about);
-    let title = visit.app.store.read(look).await?;
+    let title = visit.app.read(look).await?;
     let bill = bill_of(&visit.app, Some(thread.clone())).await?;
     let page = |around: &Around| cost::of_thread(&bill, &channel, (&thread, &title), around);
     visit.within(page, || cost::parts(&bill)).await
@@ -195,18 +192,15 @@ async fn thread_cost(visit: Visit, Path((channel, ts)): Thread) -> Shown {
 /// `?all=1` shows every moment; `role` and `show` choose among them.
 #[derive(Deserialize)]
 struct Much {
-    #[serde(default)]
     all: Option<String>,
-    #[serde(default)]
     role: Option<String>,
-    #[serde(default)]
     show: Option<String>,
 }
 
 async fn timeline(visit: Visit, Path((channel, ts)): Thread, Query(much): Query<Much>) -> Shown {
     let (channel, thread) = place(&visit.app, channel, ts).await?;
     let reader = visit.reader();
-    let look = visit.app.store.read(move |db| {
+    let look = visit.app.read(move |db| {
         let (messages, _) = read::newest_replies(db, &thread, &Window::default())?;
         let records = overview::records(db, &thread)?;
         Ok(TimelineView {

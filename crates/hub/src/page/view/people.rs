@@ -4,14 +4,12 @@ use butler_protocol::{Standing, ThreadId};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::identity::{
-    audit::{AuditEntry, AuditLine},
-    people::{OWNER, PersonEntry, SessionEntry},
-};
-use crate::page::{
-    layout::{self, Around, Here},
-    render::message,
-    view::thread,
+use crate::{
+    identity::{
+        audit::{AuditEntry, AuditLine},
+        people::{OWNER, PersonEntry, SessionEntry},
+    },
+    page::{Around, Here, layout, render::message, view::thread},
 };
 
 /// What the page shows.

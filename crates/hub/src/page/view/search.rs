@@ -2,11 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::page::{
-    layout::{self, Around, Here, Live},
-    view::thread,
+use crate::{
+    page::{Around, Here, Live, layout, view::thread},
+    views::search::Hit,
 };
-use crate::views::search::Hit;
 
 /// The whole page.
 pub(crate) fn page(query: &str, hits: &[Hit], around: &Around) -> Markup {

@@ -4,10 +4,7 @@ use butler_protocol::{ServerState, count_of};
 use maud::{Markup, html};
 
 use crate::{
-    page::{
-        layout::{self, Around, Here},
-        status,
-    },
+    page::{Around, Here, layout, status},
     presence::servers::RoleServer,
 };
 

@@ -7,20 +7,16 @@ use butler_protocol::{DecisionKind, DecisionView, Plan, RequestId, Right, Thread
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::page::{
-    apps,
-    composer::composer,
-    layout::{self, Around, Here, Live},
-    render::{
-        attached::FileTexts,
-        message::{self, Scene},
-        text::Names,
-    },
-    status, thread_actions,
-};
 use crate::{
+    page::{
+        Around, Here, Live, apps,
+        composer::composer,
+        layout,
+        render::{FileTexts, Names, Scene, message},
+        status, thread_actions,
+    },
     views::{needs, overview::ThreadView},
-    workspace::channels::Channel,
+    workspace::Channel,
 };
 
 /// How many messages a page holds at first.
@@ -58,18 +54,7 @@ pub(crate) enum Tab {
 /// The whole page.
 pub(crate) fn page(page: &ThreadPage) -> Markup {
     let thread = &page.view.thread;
-    let title = title(page);
-    let live = Live {
-        address: if page.older {
-            String::new()
-        } else {
-            address(thread, "/live")
-        },
-        channel: Some(&thread.channel),
-        root: Some(&thread.root),
-    };
     let content = html! {
-        (head(&page.channel, thread, &title, Tab::Conversation))
         div.split {
             aside.rail aria-label="Status" { (rail(page)) }
             div.talk {
@@ -85,13 +70,32 @@ pub(crate) fn page(page: &ThreadPage) -> Markup {
             }
         }
     };
-    layout::page(
-        &title,
-        Here::Channel(&page.channel.id),
-        &page.around,
-        &live,
-        &content,
-    )
+    let live = (!page.older).then_some("/live");
+    let title = title(page);
+    let place = (&page.channel, thread, title.as_str());
+    framed(place, (Tab::Conversation, live), &page.around, &content)
+}
+
+/// A view of a thread; `live` is the address of its parts, below the thread's.
+pub(crate) fn framed(
+    (channel, thread, title): (&Channel, &ThreadId, &str),
+    (tab, live): (Tab, Option<&str>),
+    around: &Around,
+    content: &Markup,
+) -> Markup {
+    let live = Live {
+        address: live.map_or_else(String::new, |below| address(thread, below)),
+        channel: Some(&thread.channel),
+        root: Some(&thread.root),
+    };
+    let content = html! { (head(channel, thread, title, tab)) (content) };
+    let title = match tab {
+        Tab::Conversation => title.to_owned(),
+        Tab::Timeline => format!("Time line: {title}"),
+        Tab::Changes => format!("Changes: {title}"),
+        Tab::Cost => format!("Cost: {title}"),
+    };
+    layout::page(&title, Here::Channel(&channel.id), around, &live, &content)
 }
 
 /// What is swapped in when something changed.
@@ -109,7 +113,7 @@ pub(crate) fn address(thread: &ThreadId, below: &str) -> String {
 }
 
 /// The way back, and the thread's views.
-pub(crate) fn head(channel: &Channel, thread: &ThreadId, title: &str, current: Tab) -> Markup {
+fn head(channel: &Channel, thread: &ThreadId, title: &str, current: Tab) -> Markup {
     let tab = |below: &str, label: &str, tab: Tab| {
         html! {
             a href=(address(thread, below)) aria-current=[(tab == current).then_some("page")] { (label) }
@@ -197,17 +201,17 @@ fn earlier(page: &ThreadPage) -> Markup {
 
 fn list(page: &ThreadPage) -> Markup {
     let scene = Scene {
-        channel: &page.view.thread.channel,
-        names: &page.names,
         decisions: &page.view.decisions,
         decidable: &page.decidable,
         highest: page.highest,
-        me: &page.around.person,
         plans: &page.plans,
-        files: &page.files,
         pool: &page.pool,
-        in_channel: false,
-        here: page.around.slack.is_none(),
+        ..Scene::new(
+            &page.view.thread.channel,
+            &page.names,
+            &page.files,
+            &page.around,
+        )
     };
     html! {
         div.messages data-part="messages" data-keyed role="log" aria-label="Conversation" {

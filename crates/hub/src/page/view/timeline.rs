@@ -8,19 +8,15 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use self::groups::{Filter, Part, Show, Step, Work};
-
-use crate::page::{
-    layout::{self, Around, Here, Live},
-    render::{
-        blocks, code, message, plan,
-        text::{self, Names},
-    },
-    status, thread_actions,
-    view::thread::{self, Tab},
-};
 use crate::{
-    views::timeline::{Moment, What},
-    workspace::channels::Channel,
+    page::{
+        Around,
+        render::{Names, blocks, code, message, plan, text},
+        status, thread_actions,
+        view::{Tab, thread},
+    },
+    views::{Moment, What},
+    workspace::Channel,
 };
 
 /// The most moments at once; the older ones are a link away.
@@ -45,20 +41,10 @@ pub(crate) struct TimelineView {
 /// The whole page.
 pub(crate) fn page(view: &TimelineView) -> Markup {
     let all = if view.all { "all=1&" } else { "" };
-    let query = format!("/timeline/live?{all}{}", view.filter.query());
-    let live = Live {
-        address: thread::address(&view.thread, &query),
-        channel: Some(&view.thread.channel),
-        root: Some(&view.thread.root),
-    };
-    let content = html! { (thread::head(&view.channel, &view.thread, &view.title, Tab::Timeline)) (filters(view)) (parts(view)) };
-    layout::page(
-        &format!("Time line: {}", view.title),
-        Here::Channel(&view.channel.id),
-        &view.around,
-        &live,
-        &content,
-    )
+    let live = format!("/timeline/live?{all}{}", view.filter.query());
+    let place = (&view.channel, &view.thread, view.title.as_str());
+    let content = html! { (filters(view)) (parts(view)) };
+    thread::framed(place, (Tab::Timeline, Some(&live)), &view.around, &content)
 }
 
 /// What is swapped in when something changed.

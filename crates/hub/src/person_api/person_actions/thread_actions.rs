@@ -7,15 +7,11 @@ use butler_protocol::{Choice, DecisionKind, DecisionView, PersonAct, Right, Thre
 
 use super::words::Said;
 use crate::{
-    error::Trouble,
+    error::{Result, Trouble},
     identity::Person,
-    store::{db::Db, tx::Tx},
+    store::{Db, Tx},
     views::pulls,
-    workspace::{
-        access,
-        decide::{self, Rules},
-        stops,
-    },
+    workspace::{Rules, access, decide, stops},
 };
 
 /// Words that go on after Hold; elsewhere they are for whoever works.
@@ -27,7 +23,7 @@ pub(crate) fn possible(
     db: &Db,
     thread: &ThreadId,
     cards: &[DecisionView],
-) -> Result<Vec<&'static str>, Trouble> {
+) -> Result<Vec<&'static str>> {
     let mut words = Vec::new();
     let open = pulls::has_open(db, thread)?;
     let held = open && is_held(cards);
@@ -53,7 +49,7 @@ pub(crate) fn allowed(
     person: &Person,
     thread: &ThreadId,
     mut words: Vec<&'static str>,
-) -> Result<Vec<&'static str>, Trouble> {
+) -> Result<Vec<&'static str>> {
     let stopped = stops::stopped(db, thread)?.is_some();
     let right = |word: &str| match word {
         "archive" => PersonAct::Archive.right(),
@@ -77,11 +73,7 @@ fn is_held(cards: &[DecisionView]) -> bool {
 
 /// What this message does to its thread, if it is such a word. Of somebody without the
 /// right to it, it stays a word, and they are told.
-pub(crate) fn meant(
-    tx: &mut Tx<'_>,
-    rules: &Rules,
-    said: &Said<'_>,
-) -> Result<Option<PersonAct>, Trouble> {
+pub(crate) fn meant(tx: &mut Tx<'_>, rules: &Rules, said: &Said<'_>) -> Result<Option<PersonAct>> {
     let Some(act) = read(tx.db(), said)? else {
         return Ok(None);
     };
@@ -99,7 +91,7 @@ pub(crate) fn meant(
 }
 
 /// Without an open pull request a word about one is only a word.
-fn read(db: &Db, said: &Said<'_>) -> Result<Option<PersonAct>, Trouble> {
+fn read(db: &Db, said: &Said<'_>) -> Result<Option<PersonAct>> {
     // Also where it begins a thread; `add: …` answers proposals.
     if let Some(kept) = Remembered::read(without_mentions(said.text, None)) {
         let answers = match said.root {

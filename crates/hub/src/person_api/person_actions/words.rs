@@ -3,18 +3,15 @@
 //! the embedded workspace and for what is said in Slack.
 
 use butler_policy::{Pick, Word, answer, is_stop, meanings};
-use butler_protocol::{
-    ActionId, ChannelId, Choice, DecisionKind, DecisionRequest, MessageTs, StampKind, ThreadId,
-    UserId,
-};
+use butler_protocol::{ChannelId, DecisionKind, MessageTs, StampKind, ThreadId, UserId};
 
 use crate::{
-    error::Trouble,
+    error::{Result, Trouble},
     identity::Person,
-    store::tx::Tx,
+    store::Tx,
     workspace::{
-        access,
-        decide::{self, Click, Rules, Thumb},
+        Click, Rules, access,
+        decide::{self, Thumb},
     },
 };
 
@@ -43,7 +40,7 @@ pub(crate) fn kind_of(
     rules: &Rules,
     said: &Said<'_>,
     bot: &UserId,
-) -> Result<StampKind, Trouble> {
+) -> Result<StampKind> {
     if answered(tx, rules, said)? {
         return Ok(StampKind::Other);
     }
@@ -54,7 +51,7 @@ pub(crate) fn kind_of(
 }
 
 /// Carries out what a bare word decides. True when it was an answer.
-fn answered(tx: &mut Tx<'_>, rules: &Rules, said: &Said<'_>) -> Result<bool, Trouble> {
+fn answered(tx: &mut Tx<'_>, rules: &Rules, said: &Said<'_>) -> Result<bool> {
     let clicks = match Pick::read(said.text) {
         Some(pick) => picked(tx, said, pick)?,
         None => click_meant(tx, said)?.into_iter().collect(),
@@ -68,7 +65,7 @@ fn answered(tx: &mut Tx<'_>, rules: &Rules, said: &Said<'_>) -> Result<bool, Tro
 
 /// The cards about what is remembered that the words pick: all that are open, or
 /// one by its number, which the card says.
-fn picked(tx: &Tx<'_>, said: &Said<'_>, pick: Pick) -> Result<Vec<Click>, Trouble> {
+fn picked(tx: &Tx<'_>, said: &Said<'_>, pick: Pick) -> Result<Vec<Click>> {
     let Some(root) = said.root else {
         return Ok(Vec::new());
     };
@@ -76,21 +73,13 @@ fn picked(tx: &Tx<'_>, said: &Said<'_>, pick: Pick) -> Result<Vec<Click>, Troubl
     let mut cards = decide::of_thread(tx.db(), &thread)?;
     cards.retain(|card| said.ts.is_none_or(|ts| *ts > card.asked.message));
     cards.sort_by(|one, other| one.asked.message.cmp(&other.asked.message));
-    let click = |asked: DecisionRequest, choice: Choice| Click {
-        channel: said.channel.clone(),
-        message: asked.message,
-        action: ActionId {
-            request: asked.request,
-            choice,
-        },
-    };
     let learning = |kind| kind == DecisionKind::Learning;
     Ok(match pick {
         Pick::One(number, choice) => {
             cards.retain(|card| learning(card.asked.kind));
             let meant = cards.into_iter().nth(number - 1);
             let open = meant.filter(|card| card.decided.is_none());
-            open.map(|card| click(card.asked, choice))
+            open.map(|card| Click::on(&card.asked, choice))
                 .into_iter()
                 .collect()
         }
@@ -99,14 +88,14 @@ fn picked(tx: &Tx<'_>, said: &Said<'_>, pick: Pick) -> Result<Vec<Click>, Troubl
             .filter(|card| card.decided.is_none())
             .map(|card| card.asked)
             .filter(|asked| learning(asked.kind) || asked.kind == DecisionKind::Maps)
-            .map(|asked| click(asked, choice))
+            .map(|asked| Click::on(&asked, choice))
             .collect(),
     })
 }
 
 /// The one open card that a bare word answers. With several open it answers
 /// none: a person has to say which.
-fn click_meant(tx: &Tx<'_>, said: &Said<'_>) -> Result<Option<Click>, Trouble> {
+fn click_meant(tx: &Tx<'_>, said: &Said<'_>) -> Result<Option<Click>> {
     let words = meanings(said.text);
     let (Some(root), false) = (said.root, words.is_empty()) else {
         return Ok(None);
@@ -129,25 +118,13 @@ fn click_meant(tx: &Tx<'_>, said: &Said<'_>) -> Result<Option<Click>, Trouble> {
     let [(card, choice)] = meant.as_slice() else {
         return Ok(None);
     };
-    Ok(Some(Click {
-        channel: said.channel.clone(),
-        message: card.message.clone(),
-        action: ActionId {
-            request: card.request.clone(),
-            choice: *choice,
-        },
-    }))
+    Ok(Some(Click::on(card, *choice)))
 }
 
 /// `approve <id>` or `reject <id>` in a message decides, where that is
 /// unambiguous. The words count in the card's own thread; anywhere else they are
 /// only words.
-pub(crate) fn apply(
-    tx: &mut Tx<'_>,
-    rules: &Rules,
-    said: &Said<'_>,
-    repo: &str,
-) -> Result<(), Trouble> {
+pub(crate) fn apply(tx: &mut Tx<'_>, rules: &Rules, said: &Said<'_>, repo: &str) -> Result<()> {
     let Some((thumb, request)) = Thumb::in_words(said.text) else {
         return Ok(());
     };
@@ -161,15 +138,7 @@ pub(crate) fn apply(
     let Some(choice) = thumb.choice(asked.kind) else {
         return Ok(());
     };
-    let click = Click {
-        channel: asked.thread.channel,
-        message: asked.message,
-        action: ActionId {
-            request: asked.request,
-            choice,
-        },
-    };
-    decided(tx, rules, said.person, &click).map(drop)
+    decided(tx, rules, said.person, &Click::on(&asked, choice)).map(drop)
 }
 
 /// Decides by a word or a thumb; true when it counted. Of somebody who may not
@@ -179,7 +148,7 @@ pub(super) fn decided(
     rules: &Rules,
     person: &Person,
     click: &Click,
-) -> Result<bool, Trouble> {
+) -> Result<bool> {
     let refusal = match tx.attempt(|tx| decide::decide(tx, rules, person, click)) {
         Ok(_) => return Ok(true),
         Err(Trouble::Refused(refusal)) => refusal,

@@ -3,18 +3,21 @@
 //! app opens the thread and says whose words they are; to the team they are that
 //! person's words.
 
-use std::sync::Arc;
-
-use butler_protocol::ChannelId;
+use butler_protocol::{ChannelId, UserId};
 use butler_slack::mrkdwn;
 use serde_json::{Value, json};
 
-use crate::relay::{
-    Relay,
-    channels::{recall, remember},
-    receive::{inbox, mirror},
+use crate::{
+    error::Result,
+    identity::Person,
+    relay::{
+        Relay,
+        channels::{recall, remember},
+        receive::{News, mirror},
+    },
+    store::Db,
+    workspace::channels,
 };
-use crate::{error::Trouble, hub::app::App, identity::Person, store::db::Db, workspace::channels};
 
 /// The metadata that such a message is known by.
 pub(crate) const EVENT: &str = "codebutler_asked";
@@ -29,25 +32,34 @@ pub(crate) struct Asked {
     pub(crate) words: String,
 }
 
+impl Asked {
+    pub(crate) fn new(
+        person: Person,
+        channel: ChannelId,
+        thread: Option<String>,
+        words: String,
+    ) -> Self {
+        Self {
+            person,
+            channel,
+            thread,
+            words,
+        }
+    }
+}
+
 /// Puts the words into the channel, once, and ends the inbox entry with that. Gives the
 /// address of the message.
-pub(crate) async fn ask(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    asked: Asked,
-) -> Result<String, Trouble> {
+pub(crate) async fn ask(news: News<'_>, asked: Asked) -> Result<String> {
+    let News { app, relay, seq } = news;
     let key = format!("asked {seq}");
     let mark = key.clone();
-    let begun = app
-        .as_owner()
-        .write(move |tx| {
-            let begun = recall(tx.db(), &mark)?.is_some();
-            remember(tx.db(), &mark, "begun")?;
-            Ok(begun)
-        })
-        .await?;
-    let there = match begun {
+    let begin = app.write_as_owner(move |tx| {
+        let begun = recall(tx.db(), &mark)?.is_some();
+        remember(tx.db(), &mark, "begun")?;
+        Ok(begun)
+    });
+    let there = match begin.await? {
         true => find(relay, &asked, seq).await?,
         false => None,
     };
@@ -57,35 +69,23 @@ pub(crate) async fn ask(
     };
     let link = link(relay, &asked.channel, &ts);
     let (rules, us) = (app.rules.clone(), relay.us.clone());
-    app.as_owner()
-        .write(move |tx| {
-            let text = format!("@codebutler.pm {}", mrkdwn::escape(&asked.words));
-            let text = match asked.thread {
-                Some(_) => mrkdwn::escape(&asked.words),
-                None => text,
-            };
-            let mut message = json!({"type": "message", "user": asked.person.id, "ts": ts,
-                "text": text});
-            if let Some(thread) = &asked.thread {
-                message["thread_ts"] = json!(thread);
-            }
-            mirror::said(
-                tx,
-                &rules,
-                &us,
-                Some(&asked.person),
-                &asked.channel,
-                &message,
-            )?;
-            tx.db()
-                .execute("DELETE FROM upstream WHERE key = ?1", [&key])?;
-            inbox::done(tx.db(), seq)
-        })
-        .await?;
+    let keep = news.settle(move |tx| {
+        let (person, channel) = (&asked.person, &asked.channel);
+        let words = mrkdwn::escape(&asked.words);
+        let mut message = json!({"type": "message", "user": person.id, "ts": ts,
+            "text": format!("@codebutler.pm {words}")});
+        if let Some(thread) = &asked.thread {
+            message["text"] = json!(words);
+            message["thread_ts"] = json!(thread);
+        }
+        mirror::said(tx, &rules, &us, Some(person), channel, &message)?;
+        tx.db().run("DELETE FROM upstream WHERE key = ?1", [&key])
+    });
+    keep.await?;
     Ok(link)
 }
 
-async fn post(relay: &Relay, asked: &Asked, seq: i64) -> Result<String, Trouble> {
+async fn post(relay: &Relay, asked: &Asked, seq: i64) -> Result<String> {
     let words = mrkdwn::escape(&asked.words).replace('\n', "\n> ");
     let text = format!("<@{}> says:\n> {words}", asked.person.id);
     let mut args = json!({"channel": asked.channel, "text": text, "unfurl_links": false,
@@ -104,7 +104,7 @@ async fn post(relay: &Relay, asked: &Asked, seq: i64) -> Result<String, Trouble>
 }
 
 /// The message, where an earlier try has made it.
-async fn find(relay: &Relay, asked: &Asked, seq: i64) -> Result<Option<String>, Trouble> {
+async fn find(relay: &Relay, asked: &Asked, seq: i64) -> Result<Option<String>> {
     let mut args = json!({"channel": asked.channel, "limit": 200, "include_all_metadata": true});
     let method = match &asked.thread {
         Some(thread) => {
@@ -131,7 +131,7 @@ pub(crate) fn link(relay: &Relay, channel: &ChannelId, ts: &str) -> String {
 }
 
 /// The repos' channels: where there is one, no question is needed.
-pub(crate) fn channels_of_repos(db: &Db) -> Result<Vec<ChannelId>, Trouble> {
+pub(crate) fn channels_of_repos(db: &Db) -> Result<Vec<ChannelId>> {
     let all = channels::list(db, None)?;
     let ours = all.into_iter().filter(|one| !one.repo.is_empty());
     Ok(ours.map(|one| one.id).collect())
@@ -139,40 +139,24 @@ pub(crate) fn channels_of_repos(db: &Db) -> Result<Vec<ChannelId>, Trouble> {
 
 /// A message to the app itself: it becomes a thread in the repo's channel, and whoever
 /// wrote it is told where. With several repos they are asked to say it there.
-pub(crate) async fn direct(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    event: &Value,
-) -> Result<(), Trouble> {
+pub(crate) async fn direct(news: News<'_>, event: &Value) -> Result<()> {
     let text = event["text"].as_str().unwrap_or_default();
     let by_person = event["bot_id"].is_null() && event["subtype"].is_null();
     let (Some(user), true) = (event["user"].as_str(), by_person && !text.trim().is_empty()) else {
-        return done(app, seq).await;
+        return news.done().await;
     };
-    let person = relay
-        .person(&app.as_owner(), &butler_protocol::UserId::new(user))
-        .await?;
-    let channels = app.store.read(channels_of_repos).await?;
+    let person = news.person(&UserId::new(user)).await?;
+    let channels = news.app.read(channels_of_repos).await?;
     let words = mrkdwn::unescape(text);
-    let outsider = relay.outsider(&app.as_owner(), &person.id).await?;
-    let answer = match channels.as_slice() {
-        _ if outsider.is_some() => {
-            let words = outsider.map(|outsider| outsider.words());
-            words.unwrap_or_default().to_owned()
-        }
-        [] => "No repository of this team has a channel here yet.".to_owned(),
-        [channel] => {
-            let asked = Asked {
-                person,
-                channel: channel.clone(),
-                thread: None,
-                words,
-            };
-            let link = ask(app, relay, seq, asked).await?;
+    let answer = match (news.outside(&person).await?, channels.as_slice()) {
+        (Some(words), _) => words.to_owned(),
+        (None, []) => "No repository of this team has a channel here yet.".to_owned(),
+        (None, [channel]) => {
+            let asked = Asked::new(person, channel.clone(), None, words);
+            let link = ask(news, asked).await?;
             format!("I have passed that on, where everybody can follow it: {link}")
         }
-        many => {
+        (None, many) => {
             let named: Vec<String> = many.iter().map(|id| format!("<#{id}>")).collect();
             format!(
                 "I work for several repositories. Please say it in the channel of the one you mean: {}",
@@ -180,17 +164,12 @@ pub(crate) async fn direct(
             )
         }
     };
-    done(app, seq).await?;
+    news.done().await?;
     let args = json!({"channel": event["channel"], "text": answer});
     // The words themselves have arrived; only the note about it may be lost.
-    if let Err(error) = relay.upstream.once("chat.postMessage", None, &args).await {
+    let said = news.relay.upstream.once("chat.postMessage", None, &args);
+    if let Err(error) = said.await {
         tracing::warn!(%error, "a direct message is not answered");
     }
     Ok(())
-}
-
-async fn done(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
-    app.as_owner()
-        .write(move |tx| inbox::done(tx.db(), seq))
-        .await
 }

@@ -9,15 +9,15 @@ use butler_protocol::{ChannelId, MessageTs, UserId};
 use serde_json::{Value, json};
 use tracing::info;
 
-use crate::relay::{
-    Relay, channels,
-    receive::{echoes, ingest, mirror, missed_clicks},
-};
 use crate::{
-    error::{Refusal, Trouble},
-    hub::app::App,
+    error::{Refusal, Result, Trouble},
+    hub::App,
     person_api::person_actions::Reacted,
-    store::{db::Db, sql::params},
+    relay::{
+        Relay, channels,
+        receive::{News, echoes, ingest, mirror, missed_clicks},
+    },
+    store::{Db, params},
     workspace::{channels as places, message},
 };
 
@@ -27,11 +27,11 @@ const OVERLAP_S: u64 = 300;
 const LIVELY_MS: i64 = 7 * 24 * 3600 * 1000;
 
 /// Looks at every channel.
-pub(crate) async fn run(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
-    let all = app.store.read(|db| places::list(db, None)).await?;
+pub(crate) async fn run(app: &Arc<App>, relay: &Arc<Relay>) -> Result<()> {
+    let all = app.read(|db| places::list(db, None)).await?;
     for channel in all.into_iter().filter(|channel| !channel.repo.is_empty()) {
         let id = channel.id.clone();
-        let plan = app.store.read(move |db| plan(db, &id)).await?;
+        let plan = app.read(move |db| plan(db, &id)).await?;
         Filling {
             app,
             relay,
@@ -46,26 +46,23 @@ pub(crate) async fn run(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Troubl
 }
 
 /// The mirror is complete up to its newest messages.
-pub(crate) async fn mark(app: &Arc<App>) -> Result<(), Trouble> {
-    app.as_owner()
-        .write(|tx| {
-            crate::relay::receive::inbox::prune(tx.db())?;
-            missed_clicks::alive(tx.db())?;
-            // Only what others said proves that we were listening then: our own
-            // posts are in the mirror also while nobody hears Slack.
-            let mut statement = tx.db().prepare_cached(
-                "SELECT channel, max(ts) FROM messages WHERE role IS NULL GROUP BY channel",
-            )?;
-            let rows = statement.query_map([], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-            })?;
-            let newest: Vec<(String, String)> = rows.collect::<Result<_, _>>()?;
-            for (channel, ts) in newest {
-                channels::remember(tx.db(), &format!("seen {channel}"), &ts)?;
-            }
-            Ok(())
-        })
-        .await
+pub(crate) async fn mark(app: &Arc<App>) -> Result<()> {
+    app.write_as_owner(|tx| {
+        crate::relay::receive::inbox::prune(tx.db())?;
+        missed_clicks::alive(tx.db())?;
+        // Only what others said proves that we were listening then: our own
+        // posts are in the mirror also while nobody hears Slack.
+
+        let newest: Vec<(String, String)> = tx.db().rows(
+            "SELECT channel, max(ts) FROM messages WHERE role IS NULL GROUP BY channel",
+            [],
+        )?;
+        for (channel, ts) in newest {
+            channels::remember(tx.db(), &format!("seen {channel}"), &ts)?;
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// What is to be looked at in one channel.
@@ -83,27 +80,19 @@ struct Plan {
     cards: Vec<String>,
 }
 
-fn plan(db: &Db, channel: &ChannelId) -> Result<Plan, Trouble> {
+fn plan(db: &Db, channel: &ChannelId) -> Result<Plan> {
     let begins = channels::recall(db, &format!("begins {channel}"))?;
     let begins = begins.unwrap_or_else(|| "0000000000.000000".to_owned());
     let seen = channels::recall(db, &format!("seen {channel}"))?;
     let seen = earlier(seen.as_deref().unwrap_or(&begins));
     let lively_s = (db.now_ms() - LIVELY_MS) / 1000;
-    let lively: Option<String> = db
-        .prepare_cached(
-            "SELECT min(root) FROM (SELECT root FROM messages WHERE channel = ?1
+    let lively: Option<String> = db.one(
+        "SELECT min(root) FROM (SELECT root FROM messages WHERE channel = ?1
                GROUP BY root HAVING max(ts) > ?2) told",
-        )?
-        .query_row(
-            params![channel.as_str(), format!("{lively_s:010}.000000")],
-            |row| row.get(0),
-        )?;
+        params![channel, format!("{lively_s:010}.000000")],
+    )?;
     let oldest = lively.map_or(seen.clone(), |root| root.min(seen.clone()));
-    let texts = |sql: &str| -> Result<Vec<String>, Trouble> {
-        let mut statement = db.prepare_cached(sql)?;
-        let rows = statement.query_map([channel.as_str()], |row| row.get(0))?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    };
+    let texts = |sql: &str| -> Result<Vec<String>> { Ok(db.rows(sql, [&channel])?) };
     let mut open: BTreeSet<String> =
         texts("SELECT DISTINCT root FROM cards WHERE channel = ?1 AND choice IS NULL")?
             .into_iter()
@@ -139,7 +128,7 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    async fn fill(&self) -> Result<(), Trouble> {
+    async fn fill(&self) -> Result<()> {
         let args = json!({"oldest": self.plan.oldest, "inclusive": true});
         let mut roots = self.pages("conversations.history", args).await?;
         roots.sort_by(|one, other| one["ts"].as_str().cmp(&other["ts"].as_str()));
@@ -178,7 +167,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    async fn pages(&self, method: &str, mut args: Value) -> Result<Vec<Value>, Trouble> {
+    async fn pages(&self, method: &str, mut args: Value) -> Result<Vec<Value>> {
         args["channel"] = json!(self.channel);
         args["limit"] = json!(200);
         args["include_all_metadata"] = json!(true);
@@ -198,7 +187,7 @@ impl Filling<'_> {
     }
 
     /// Takes one message over; true when it was new.
-    async fn take(&self, slack: &Value) -> Result<bool, Trouble> {
+    async fn take(&self, slack: &Value) -> Result<bool> {
         let Some(ts) = mirror::ts_of(slack) else {
             return Ok(false);
         };
@@ -208,7 +197,6 @@ impl Filling<'_> {
         let (channel, wanted) = (self.channel.clone(), ts.clone());
         let known = self
             .app
-            .store
             .read(move |db| message::find(db, &channel, &wanted))
             .await?;
         let ours = mirror::is_ours(&self.relay.us, slack);
@@ -217,17 +205,21 @@ impl Filling<'_> {
         match (known.is_some(), ours) {
             (false, true) => {
                 self.app
-                    .as_owner()
-                    .write(move |tx| echoes::adopt(tx, &rules, &us, &channel, &message))
+                    .write_as_owner(move |tx| echoes::adopt(tx, &rules, &us, &channel, &message))
                     .await?;
             }
             (false, false) => {
-                ingest::said(self.app, self.relay, None, &self.channel, slack).await?;
+                // What history shows is not in the inbox.
+                let news = News {
+                    app: self.app,
+                    relay: self.relay,
+                    seq: 0,
+                };
+                ingest::said(news, &self.channel, slack).await?;
             }
             (true, false) => {
                 self.app
-                    .as_owner()
-                    .write(move |tx| mirror::edited(tx, &rules, &channel, &message))
+                    .write_as_owner(move |tx| mirror::edited(tx, &rules, &channel, &message))
                     .await?;
             }
             (true, true) => {}
@@ -237,7 +229,7 @@ impl Filling<'_> {
     }
 
     /// The reactions on a card that waits.
-    async fn card(&self, ts: &str) -> Result<(), Trouble> {
+    async fn card(&self, ts: &str) -> Result<()> {
         let args = json!({"channel": self.channel, "timestamp": ts, "full": true});
         let answer = match self.relay.upstream.call("reactions.get", None, &args).await {
             Ok(answer) => answer,
@@ -251,7 +243,7 @@ impl Filling<'_> {
     }
 
     /// Makes people's reactions in the mirror those that stand in Slack.
-    async fn reactions(&self, ts: &MessageTs, slack: &Value) -> Result<(), Trouble> {
+    async fn reactions(&self, ts: &MessageTs, slack: &Value) -> Result<()> {
         let mut stand = BTreeSet::new();
         // Slack names only some of many users; then nobody is missed.
         let mut whole = true;
@@ -268,7 +260,6 @@ impl Filling<'_> {
         let (us, channel, wanted) = (self.relay.us.clone(), self.channel.clone(), ts.clone());
         let known = self
             .app
-            .store
             .read(move |db| mirror::reactions_of_people(db, &us, &channel, &wanted))
             .await?;
         let known: BTreeSet<(String, String)> = known
@@ -284,13 +275,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    async fn react(
-        &self,
-        ts: &MessageTs,
-        name: &str,
-        user: &str,
-        add: bool,
-    ) -> Result<(), Trouble> {
+    async fn react(&self, ts: &MessageTs, name: &str, user: &str, add: bool) -> Result<()> {
         let user = UserId::new(user);
         let person = self.relay.person(&self.app.as_owner(), &user).await?;
         let what = Reacted {
@@ -301,8 +286,7 @@ impl Filling<'_> {
         };
         let rules = self.app.rules.clone();
         self.app
-            .as_owner()
-            .write(move |tx| mirror::reacted(tx, &rules, &person, what))
+            .write_as_owner(move |tx| mirror::reacted(tx, &rules, &person, what))
             .await
     }
 }

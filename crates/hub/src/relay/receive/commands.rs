@@ -1,32 +1,20 @@
 //! `/codebutler` and `/pm`, answered by the hub itself: what needs no model is answered
 //! at once and for the asker's eyes only, a question becomes a thread.
 
-use std::sync::Arc;
-
 use butler_protocol::{ChannelId, UserId};
 use butler_slack::Envelope;
 use serde_json::json;
 use tracing::warn;
 
-use crate::relay::{
-    Relay,
-    receive::{
-        asks::{self, Asked},
-        inbox,
-    },
-};
 use crate::{
     budget,
-    error::Trouble,
-    hub::app::App,
+    error::Result,
     identity::Person,
     presence,
-    store::db::Db,
+    relay::receive::{Asked, News, asks},
+    store::Db,
     views::needs,
-    workspace::{
-        channels::{self, Channel},
-        decide::Rules,
-    },
+    workspace::{Channel, Rules, channels},
 };
 
 const HELP: &str = "\
@@ -64,12 +52,8 @@ fn read<'a>(command: &str, text: &'a str) -> Option<Wish<'a>> {
 }
 
 /// Answers one of our own commands; false for anybody else's.
-pub(crate) async fn take(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    envelope: &Envelope,
-) -> Result<bool, Trouble> {
+pub(crate) async fn take(news: News<'_>, envelope: &Envelope) -> Result<bool> {
+    let News { app, relay, .. } = news;
     let payload = &envelope.payload;
     let text = |name: &str| payload[name].as_str().unwrap_or_default().to_owned();
     let (command, words) = (
@@ -79,36 +63,23 @@ pub(crate) async fn take(
     let Some(wish) = read(&command, &words) else {
         return Ok(false);
     };
-    let person = relay
-        .person(&app.as_owner(), &UserId::new(text("user_id")))
-        .await?;
+    let person = news.person(&UserId::new(text("user_id"))).await?;
     let here = ChannelId::new(text("channel_id"));
-    let place = app.store.read(move |db| place(db, &here)).await?;
-    let outsider = relay.outsider(&app.as_owner(), &person.id).await?;
+    let place = app.read(move |db| place(db, &here)).await?;
+    let outside = news.outside(&person).await?;
     let answer = match (wish, place) {
         (Wish::Help, _) => HELP.to_owned(),
-        (_, _) if outsider.is_some() => {
-            let words = outsider.map(|outsider| outsider.words());
-            words.unwrap_or_default().to_owned()
-        }
+        (_, _) if outside.is_some() => outside.unwrap_or_default().to_owned(),
         (_, Err(answer)) => answer,
         (Wish::Ask(words), Ok(channel)) => {
-            let asked = Asked {
-                person,
-                channel: channel.id,
-                thread: None,
-                words: words.to_owned(),
-            };
-            let link = asks::ask(app, relay, seq, asked).await?;
-            format!("The team has it: {link}")
+            let asked = Asked::new(person, channel.id, None, words.to_owned());
+            format!("The team has it: {}", asks::ask(news, asked).await?)
         }
-        (Wish::Stop, Ok(channel)) => stop(app, relay, seq, person, channel).await?,
+        (Wish::Stop, Ok(channel)) => stop(news, person, channel).await?,
         (Wish::Status, Ok(channel)) => {
             let (rules, online) = (app.rules.clone(), app.presence.online());
-            let look = app
-                .store
-                .read(move |db| status(db, &rules, &channel, &person, &online));
-            let (mut said, links) = look.await?;
+            let look = move |db: &Db| status(db, &rules, &channel, &person, &online);
+            let (mut said, links) = app.read(look).await?;
             for (title, channel, ts) in links {
                 let link = asks::link(relay, &channel, &ts);
                 said.push_str(&format!("\n• <{link}|{title}>"));
@@ -117,7 +88,7 @@ pub(crate) async fn take(
         }
         (Wish::Cost, Ok(channel)) => {
             let caps = app.rules.caps.clone();
-            let look = app.store.read(move |db| {
+            let look = app.read(move |db| {
                 let day = budget::day_of(db.now_ms());
                 budget::today(db, &channel.repo, &caps, &day)
             });
@@ -125,17 +96,11 @@ pub(crate) async fn take(
             format!("{spent} of {cap} spent today.")
         }
     };
-    app.as_owner()
-        .write(move |tx| inbox::done(tx.db(), seq))
-        .await?;
+    news.done().await?;
     let body = json!({"response_type": "ephemeral", "text": answer});
+    let url = text("response_url");
     // An answer that is lost can be asked for again.
-    if let Err(error) = relay
-        .upstream
-        .web
-        .respond(&text("response_url"), &body)
-        .await
-    {
+    if let Err(error) = relay.upstream.web.respond(&url, &body).await {
         warn!(%error, command, "a command is not answered");
     }
     Ok(true)
@@ -143,7 +108,7 @@ pub(crate) async fn take(
 
 /// The channel that a command is about: its own, or the only one there is; else what
 /// the person is told.
-fn place(db: &Db, here: &ChannelId) -> Result<Result<Channel, String>, Trouble> {
+fn place(db: &Db, here: &ChannelId) -> Result<Result<Channel, String>> {
     if let Ok(channel) = channels::get(db, here)
         && !channel.repo.is_empty()
     {
@@ -171,7 +136,7 @@ fn status(
     channel: &Channel,
     person: &Person,
     online: &std::collections::HashSet<i64>,
-) -> Result<(String, Vec<Pointer>), Trouble> {
+) -> Result<(String, Vec<Pointer>)> {
     let team = presence::team(db, Some(&channel.repo), online, db.now_ms())?;
     let absent = team.iter().filter(|one| !one.online);
     let absent: Vec<&str> = absent.map(|one| one.role.title()).collect();
@@ -201,48 +166,28 @@ fn status(
 }
 
 /// Stops the one thread that is at work; with several a person says which.
-async fn stop(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    person: Person,
-    channel: Channel,
-) -> Result<String, Trouble> {
-    let (repo, online) = (channel.repo.clone(), app.presence.online());
-    let team = app
-        .store
-        .read(move |db| presence::team(db, Some(&repo), &online, db.now_ms()))
-        .await?;
-    let mut at_work: Vec<_> = team
-        .into_iter()
-        .flat_map(|member| member.working)
-        .map(|job| job.thread)
-        .collect();
+async fn stop(news: News<'_>, person: Person, channel: Channel) -> Result<String> {
+    let (repo, online) = (channel.repo.clone(), news.app.presence.online());
+    let look = move |db: &Db| presence::team(db, Some(&repo), &online, db.now_ms());
+    let team = news.app.read(look).await?;
+    let jobs = team.into_iter().flat_map(|member| member.working);
+    let mut at_work: Vec<_> = jobs.map(|job| job.thread).collect();
     at_work.sort();
     at_work.dedup();
-    let link = |ts: &str| asks::link(relay, &channel.id, ts);
+    let link = |ts: &str| asks::link(news.relay, &channel.id, ts);
     Ok(match at_work.as_slice() {
         [] => "Nothing is at work.".to_owned(),
         [thread] => {
             let root = thread.root.to_string();
-            let asked = Asked {
-                person,
-                channel: channel.id.clone(),
-                thread: Some(root.clone()),
-                words: "stop".to_owned(),
-            };
-            asks::ask(app, relay, seq, asked).await?;
+            let stop = "stop".to_owned();
+            let asked = Asked::new(person, channel.id.clone(), Some(root.clone()), stop);
+            asks::ask(news, asked).await?;
             format!("Stopped: {}", link(&root))
         }
         many => {
-            let links: Vec<String> = many
-                .iter()
-                .map(|thread| format!("\n• {}", link(thread.root.as_str())))
-                .collect();
-            format!(
-                "Several threads are at work; say `stop` in the one you mean:{}",
-                links.concat()
-            )
+            let links = many.iter().map(|thread| link(thread.root.as_str()));
+            let links: String = links.map(|link| format!("\n• {link}")).collect();
+            format!("Several threads are at work; say `stop` in the one you mean:{links}")
         }
     })
 }

@@ -5,20 +5,16 @@
 use butler_protocol::{ChannelId, Idem, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
 use serde_json::{Value, json};
 
-use crate::relay::{
-    Us,
-    receive::{asks, mirror},
-};
 use crate::{
-    error::{Refusal, Trouble},
+    error::{Refusal, Result, Trouble},
     identity::Agent,
     log::Happening,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-        tx::Tx,
+    relay::{
+        Us,
+        receive::{asks, mirror},
     },
-    workspace::{card, channels, decide::Rules, message, outbox, runs, stops},
+    store::{Db, Tx, params},
+    workspace::{Rules, card, channels, message, outbox, runs, stops},
 };
 
 /// One part of a post.
@@ -63,7 +59,7 @@ pub(crate) fn keep(
     own: &OwnPart,
     channel: &ChannelId,
     slack: &Value,
-) -> Result<(MessageTs, Value), Trouble> {
+) -> Result<(MessageTs, Value)> {
     let (Some(ts), Some(root)) = (mirror::ts_of(slack), mirror::root_of(slack)) else {
         return Err(Trouble::Refused(Refusal::InternalError));
     };
@@ -108,21 +104,20 @@ pub(crate) fn keep(
 }
 
 /// A part has its timestamp.
-fn landed(db: &Db, own: &OwnPart, ts: &MessageTs) -> Result<(), Trouble> {
-    db.prepare_cached(
+fn landed(db: &Db, own: &OwnPart, ts: &MessageTs) -> Result<()> {
+    db.run(
         "INSERT INTO upstream_parts (agent, idem, part, tag, ts, begun_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT (agent, idem, part) DO UPDATE SET ts = excluded.ts",
-    )?
-    .execute(params![
-        own.agent.key,
-        own.idem.as_str(),
-        i64::try_from(own.part).unwrap_or(0),
-        own.metadata.to_string(),
-        ts.as_str(),
-        db.now_ms()
-    ])?;
-    Ok(())
+        params![
+            own.agent.key,
+            own.idem,
+            i64::try_from(own.part).unwrap_or(0),
+            own.metadata.to_string(),
+            ts,
+            db.now_ms()
+        ],
+    )
 }
 
 /// Takes over a post of ours that nobody waits for: found by its tag, or by the
@@ -133,7 +128,7 @@ pub(crate) fn adopt(
     us: &Us,
     channel: &ChannelId,
     message: &Value,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     if let Some(own) = recognise(tx.db(), channel, message)? {
         return keep(tx, rules, us, &own, channel, message).map(drop);
     }
@@ -156,7 +151,7 @@ pub(crate) fn adopt(
     message::record(tx, &ts, us.user.as_str(), logged)
 }
 
-fn recognise(db: &Db, channel: &ChannelId, message: &Value) -> Result<Option<OwnPart>, Trouble> {
+fn recognise(db: &Db, channel: &ChannelId, message: &Value) -> Result<Option<OwnPart>> {
     let repo = channels::get(db, channel)?.repo;
     let metadata = &message["metadata"];
     if let Ok(Some(tag)) = PostTag::from_metadata(metadata)
@@ -175,12 +170,10 @@ fn recognise(db: &Db, channel: &ChannelId, message: &Value) -> Result<Option<Own
     }
     let files = message["files"].as_array().into_iter().flatten();
     for id in files.filter_map(|file| file["id"].as_str()) {
-        let found: Option<(i64, String, i64, String)> = db
-            .prepare_cached("SELECT agent, idem, part, tag FROM upstream_parts WHERE file = ?1")?
-            .query_row([id], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-            })
-            .optional()?;
+        let found: Option<(i64, String, i64, String)> = db.first(
+            "SELECT agent, idem, part, tag FROM upstream_parts WHERE file = ?1",
+            [id],
+        )?;
         let Some((key, idem, part, tag)) = found else {
             continue;
         };
@@ -204,11 +197,11 @@ fn recognise(db: &Db, channel: &ChannelId, message: &Value) -> Result<Option<Own
     Ok(None)
 }
 
-fn agent_of(db: &Db, repo: &str, role: Role) -> Result<Option<Agent>, Trouble> {
-    let key: Option<i64> = db
-        .prepare_cached("SELECT id FROM agents WHERE repo = ?1 AND role = ?2")?
-        .query_row(params![repo, role.as_str()], |row| row.get(0))
-        .optional()?;
+fn agent_of(db: &Db, repo: &str, role: Role) -> Result<Option<Agent>> {
+    let key: Option<i64> = db.first(
+        "SELECT id FROM agents WHERE repo = ?1 AND role = ?2",
+        params![repo, role],
+    )?;
     Ok(key.map(|key| Agent {
         key,
         repo: repo.to_owned(),

@@ -14,22 +14,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tracing::{debug, warn};
 
-use crate::relay::{
-    Relay,
-    receive::{
-        asks::{self, Asked},
-        inbox,
-    },
-};
 use crate::{
-    error::{Refusal, Trouble},
-    hub::app::App,
+    error::{Refusal, Result, Trouble},
+    hub::App,
     identity::Person,
-    store::db::Db,
+    relay::receive::{Asked, News, asks},
+    store::Db,
     workspace::{
-        access, channels,
+        Click, Rules, access, channels,
         decide::{
-            self, Click, Rules,
+            self,
             edited::{self, PlanEdit},
         },
     },
@@ -47,21 +41,28 @@ const LABEL: usize = 1_900;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 enum About {
-    Reject {
-        channel: ChannelId,
-        message: MessageTs,
-        request: RequestId,
-    },
-    Plan {
-        channel: ChannelId,
-        message: MessageTs,
-        request: RequestId,
-    },
+    Reject(Card),
+    Plan(Card),
     Questions {
         channel: ChannelId,
         root: MessageTs,
         count: usize,
     },
+}
+
+/// A card that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Card {
+    channel: ChannelId,
+    message: MessageTs,
+    request: RequestId,
+}
+
+impl Card {
+    fn click(&self, choice: Choice) -> Click {
+        let (channel, message) = (self.channel.clone(), self.message.clone());
+        Click::new(channel, message, self.request.clone(), choice)
+    }
 }
 
 /// Numbered questions of a message, where it asks several and nothing but them is
@@ -95,28 +96,24 @@ pub(crate) fn with_button(text: &str) -> Option<Value> {
 /// Opens the modal that belongs to a click, if one does. False when the click is to be
 /// taken as it is.
 pub(crate) async fn opened(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
+    news: News<'_>,
     person: &Person,
     envelope: &Envelope,
     action: &BlockAction,
-) -> Result<bool, Trouble> {
-    let Some(trigger) = envelope.payload["trigger_id"].as_str() else {
+) -> Result<bool> {
+    let payload = &envelope.payload;
+    let Some(trigger) = payload["trigger_id"].as_str() else {
         return Ok(false);
     };
-    let text = envelope.payload["message"]["text"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
-    let (wanted, rules, who) = (action.clone(), app.rules.clone(), person.clone());
-    let look = app
-        .store
-        .read(move |db| view_for(db, &rules, &who, &wanted, &text));
-    let Some(view) = look.await? else {
+    let text = payload["message"]["text"].as_str().unwrap_or_default();
+    let text = text.to_owned();
+    let (wanted, rules, who) = (action.clone(), news.app.rules.clone(), person.clone());
+    let look = move |db: &Db| view_for(db, &rules, &who, &wanted, &text);
+    let Some(view) = news.app.read(look).await? else {
         return Ok(false);
     };
     let args = json!({"trigger_id": trigger, "view": view});
-    match relay.upstream.once("views.open", None, &args).await {
+    match news.relay.upstream.once("views.open", None, &args).await {
         Ok(_) => Ok(true),
         Err(error) => {
             debug!(%error, "a modal is not opened; the click counts as it is");
@@ -131,7 +128,7 @@ fn view_for(
     person: &Person,
     action: &BlockAction,
     text: &str,
-) -> Result<Option<Value>, Trouble> {
+) -> Result<Option<Value>> {
     if action.action_id == ANSWER {
         let asked = questions(text);
         let about = About::Questions {
@@ -157,7 +154,11 @@ fn view_for(
     if asked.request != request || access::check(db, rules, &repo, &asked, person).is_err() {
         return Ok(None);
     }
-    let (channel, message) = (action.channel.clone(), action.message.clone());
+    let card = Card {
+        channel: action.channel.clone(),
+        message: action.message.clone(),
+        request,
+    };
     Ok(match (asked.kind, choice) {
         (DecisionKind::Plan, Choice::Modify) => {
             let cards = [DecisionView {
@@ -166,19 +167,11 @@ fn view_for(
                 edited: None,
             }];
             let plans = edited::open_plans(db, &repo, &cards)?;
-            let about = About::Plan {
-                channel,
-                message,
-                request,
-            };
+            let about = About::Plan(card);
             plans.first().and_then(|(_, plan)| changing(&about, plan))
         }
         (DecisionKind::Plan | DecisionKind::Roadmap | DecisionKind::Learning, Choice::Reject) => {
-            Some(rejecting(&About::Reject {
-                channel,
-                message,
-                request,
-            }))
+            Some(rejecting(&About::Reject(card)))
         }
         _ => None,
     })
@@ -280,12 +273,7 @@ impl Filled<'_> {
 }
 
 /// A modal of ours was sent: false when it is somebody else's.
-pub(crate) async fn sent(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    payload: &Value,
-) -> Result<bool, Trouble> {
+pub(crate) async fn sent(news: News<'_>, payload: &Value) -> Result<bool> {
     let view = &payload["view"];
     let about = view["private_metadata"].as_str().unwrap_or_default();
     let about = serde_json::from_str::<About>(about);
@@ -293,9 +281,9 @@ pub(crate) async fn sent(
         return Ok(false);
     };
     let user = UserId::new(payload["user"]["id"].as_str().unwrap_or_default());
-    let person = relay.person(&app.as_owner(), &user).await?;
+    let person = news.person(&user).await?;
     let filled = Filled(&view["state"]["values"]);
-    let (place, outcome) = match about {
+    let (channel, message, outcome) = match about {
         About::Questions {
             channel,
             root,
@@ -306,30 +294,18 @@ pub(crate) async fn sent(
                 .filter(|(_, answer)| !answer.is_empty())
                 .map(|(number, answer)| format!("{number}. {answer}"))
                 .collect();
-            let place = (channel, root);
-            (place, Ok(answers.join("\n")))
+            (channel, root, Ok(answers.join("\n")))
         }
-        About::Reject {
-            channel,
-            message,
-            request,
-        } => {
-            let click = Click {
-                channel: channel.clone(),
-                message: message.clone(),
-                action: ActionId {
-                    request,
-                    choice: Choice::Reject,
-                },
-            };
-            let decided = take(app, &person, click, None).await?;
-            ((channel, message), decided.map(|()| filled.text("why")))
+        About::Reject(card) => {
+            let click = card.click(Choice::Reject);
+            let decided = take(news.app, &person, click, None).await?;
+            (
+                card.channel,
+                card.message,
+                decided.map(|()| filled.text("why")),
+            )
         }
-        About::Plan {
-            channel,
-            message,
-            request,
-        } => {
+        About::Plan(card) => {
             let words = filled.text("words");
             let choice = match words.is_empty() {
                 true => Choice::Approve,
@@ -344,16 +320,11 @@ pub(crate) async fn sent(
                 cap: None,
                 model: None,
             });
-            let click = Click {
-                channel: channel.clone(),
-                message: message.clone(),
-                action: ActionId { request, choice },
-            };
-            let decided = take(app, &person, click, edit).await?;
-            ((channel, message), decided.map(|()| words))
+            let decided = take(news.app, &person, card.click(choice), edit).await?;
+            (card.channel, card.message, decided.map(|()| words))
         }
     };
-    finish(app, relay, seq, person, place, outcome).await?;
+    finish(news, person, (channel, message), outcome).await?;
     Ok(true)
 }
 
@@ -363,9 +334,9 @@ async fn take(
     person: &Person,
     click: Click,
     edit: Option<PlanEdit>,
-) -> Result<Result<(), Refusal>, Trouble> {
+) -> Result<Result<(), Refusal>> {
     let (rules, redactor, person) = (app.rules.clone(), app.redactor.clone(), person.clone());
-    let decided = app.as_owner().write(move |tx| {
+    let decided = app.write_as_owner(move |tx| {
         let known = decide::on_message(tx.db(), &click.channel, &click.message)?;
         let before = known.and_then(|view| view.decided);
         if before.is_some_and(|one| one.person == person.id && one.choice == click.action.choice) {
@@ -386,42 +357,30 @@ async fn take(
 /// The words that came with it stand in the thread as that person's, or they are told
 /// why it did not count.
 async fn finish(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
+    news: News<'_>,
     person: Person,
     (channel, message): (ChannelId, MessageTs),
     outcome: Result<String, Refusal>,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let (place, at) = (channel.clone(), message.clone());
-    let root = app
-        .store
-        .read(move |db| crate::workspace::message::root_of(db, &place, &at))
-        .await
-        .unwrap_or(message);
+    let look = move |db: &Db| crate::workspace::message::root_of(db, &place, &at);
+    let root = news.app.read(look).await.unwrap_or(message);
     match outcome {
         Ok(words) if words.is_empty() => {}
         Ok(words) => {
-            let thread = Some(root.to_string());
-            let asked = Asked {
-                person,
-                channel,
-                thread,
-                words,
-            };
-            asks::ask(app, relay, seq, asked).await?;
+            let asked = Asked::new(person, channel, Some(root.to_string()), words);
+            asks::ask(news, asked).await?;
         }
         Err(refusal) => {
             let args = json!({"channel": channel, "thread_ts": root, "user": person.id,
                 "text": refusal.did_not_count()});
-            if let Err(error) = relay.upstream.once("chat.postEphemeral", None, &args).await {
+            let told = news.relay.upstream.once("chat.postEphemeral", None, &args);
+            if let Err(error) = told.await {
                 warn!(%error, "somebody is not told why their form did not count");
             }
         }
     }
-    app.as_owner()
-        .write(move |tx| inbox::done(tx.db(), seq))
-        .await
+    news.done().await
 }
 
 #[cfg(test)]
@@ -449,11 +408,11 @@ mod tests {
 
     #[test]
     fn a_plan_that_fits_no_field_is_not_changed_in_one() {
-        let about = About::Plan {
+        let about = About::Plan(Card {
             channel: ChannelId::new("C1"),
             message: "1700000000.000100".parse().unwrap(),
             request: RequestId::new("p1"),
-        };
+        });
         let mut plan: Plan = serde_json::from_str(
             r#"{"title":"t","summary":"s","steps":[{"text":"one"}],"criteria":[],"files":[],
                 "complexity":"simple"}"#,

@@ -1,24 +1,15 @@
 //! What stands beside the channel: the app's home tab with everything that waits for
 //! whoever opens it, and what people do with a message (ask about it, make it an item).
 
-use std::sync::Arc;
-
 use butler_protocol::{ChannelId, UserId};
 use butler_slack::mrkdwn;
 use serde_json::{Value, json};
 use tracing::warn;
 
-use crate::relay::{
-    Relay,
-    receive::{
-        asks::{self, Asked},
-        inbox,
-    },
-};
 use crate::{
-    error::Trouble,
-    hub::app::App,
-    views::needs::{self, Need},
+    error::Result,
+    relay::receive::{Asked, News, asks},
+    views::{Need, needs},
 };
 
 /// Needs that are shown; more would not be read.
@@ -28,29 +19,20 @@ const ASK: &str = "ask_about_message";
 const ITEM: &str = "make_item";
 
 /// Somebody opens the app's home: what waits for them is drawn.
-pub(crate) async fn opened(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    event: &Value,
-) -> Result<(), Trouble> {
+pub(crate) async fn opened(news: News<'_>, event: &Value) -> Result<()> {
     let user = event["user"].as_str().unwrap_or_default();
-    let person = relay.person(&app.as_owner(), &UserId::new(user)).await?;
-    let rules = app.rules.clone();
-    let waiting = app
-        .as_owner()
-        .write(move |tx| {
-            inbox::done(tx.db(), seq)?;
-            needs::of(tx.db(), &rules, &person)
-        })
-        .await?;
+    let person = news.person(&UserId::new(user)).await?;
+    let rules = news.app.rules.clone();
+    let look = news.settle(move |tx| needs::of(tx.db(), &rules, &person));
+    let waiting = look.await?;
     if event["tab"] != json!("home") {
         return Ok(());
     }
-    let blocks = drawn(&waiting, |channel, ts| asks::link(relay, channel, ts));
+    let blocks = drawn(&waiting, |channel, ts| asks::link(news.relay, channel, ts));
     let args = json!({"user_id": user, "view": {"type": "home", "blocks": blocks}});
     // It is drawn again when it is opened again.
-    if let Err(error) = relay.upstream.once("views.publish", None, &args).await {
+    let shown = news.relay.upstream.once("views.publish", None, &args);
+    if let Err(error) = shown.await {
         warn!(%error, "a home tab is not drawn");
     }
     Ok(())
@@ -86,12 +68,7 @@ fn drawn(waiting: &[Need], link: impl Fn(&ChannelId, &str) -> String) -> Vec<Val
 }
 
 /// Somebody uses a shortcut on a message: false when it is none of ours.
-pub(crate) async fn shortcut(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    payload: &Value,
-) -> Result<bool, Trouble> {
+pub(crate) async fn shortcut(news: News<'_>, payload: &Value) -> Result<bool> {
     let text = |value: &Value| mrkdwn::plain(value.as_str().unwrap_or_default());
     let quoted = text(&payload["message"]["text"]);
     let words = match payload["callback_id"].as_str() {
@@ -100,38 +77,28 @@ pub(crate) async fn shortcut(
         _ => return Ok(false),
     };
     let user = payload["user"]["id"].as_str().unwrap_or_default();
-    let person = relay.person(&app.as_owner(), &UserId::new(user)).await?;
+    let person = news.person(&UserId::new(user)).await?;
     let here = ChannelId::new(payload["channel"]["id"].as_str().unwrap_or_default());
-    let channels = app.store.read(asks::channels_of_repos).await?;
+    let channels = news.app.read(asks::channels_of_repos).await?;
     let channel = match channels.as_slice() {
         many if many.contains(&here) => Some(here),
         [one] => Some(one.clone()),
         _ => None,
     };
-    let outsider = relay.outsider(&app.as_owner(), &person.id).await?;
-    let answer = match channel {
-        _ if outsider.is_some() => {
-            let words = outsider.map(|outsider| outsider.words());
-            words.unwrap_or_default().to_owned()
+    let answer = match (news.outside(&person).await?, channel) {
+        (Some(words), _) => words.to_owned(),
+        (None, Some(channel)) => {
+            let asked = Asked::new(person, channel, None, words);
+            format!("The team has it: {}", asks::ask(news, asked).await?)
         }
-        Some(channel) => {
-            let asked = Asked {
-                person,
-                channel,
-                thread: None,
-                words,
-            };
-            let link = asks::ask(app, relay, seq, asked).await?;
-            format!("The team has it: {link}")
+        (None, None) => {
+            "Use this on a message in the channel of the repository that you mean.".to_owned()
         }
-        None => "Use this on a message in the channel of the repository that you mean.".to_owned(),
     };
-    app.as_owner()
-        .write(move |tx| inbox::done(tx.db(), seq))
-        .await?;
+    news.done().await?;
     let url = payload["response_url"].as_str().unwrap_or_default();
     let body = json!({"response_type": "ephemeral", "replace_original": false, "text": answer});
-    if let Err(error) = relay.upstream.web.respond(url, &body).await {
+    if let Err(error) = news.relay.upstream.web.respond(url, &body).await {
         warn!(%error, "a shortcut is not answered");
     }
     Ok(true)

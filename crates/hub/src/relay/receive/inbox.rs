@@ -8,9 +8,12 @@ use butler_protocol::fault;
 use butler_slack::{Ended, Envelope, EnvelopeKind, Hearing, Socket};
 use tracing::{error, warn};
 
-use crate::relay::Relay;
-use crate::store::db::Db;
-use crate::{error::Trouble, hub::app::App, store::sql::params};
+use crate::{
+    error::Result,
+    hub::App,
+    relay::Relay,
+    store::{Db, from_row, params},
+};
 
 /// Between two looks whether Slack lets us listen again.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -75,8 +78,7 @@ async fn hear(app: &Arc<App>, relay: &Arc<Relay>, mut socket: Socket) -> Ended {
 async fn take(app: &Arc<App>, relay: &Arc<Relay>, socket: &Socket, envelope: Envelope) {
     let id = envelope.id.clone();
     let kept = app
-        .as_owner()
-        .write(move |tx| {
+        .write_as_owner(move |tx| {
             fault("relay.before-inbox");
             let new = keep(tx.db(), &envelope)?;
             fault("relay.after-inbox");
@@ -96,18 +98,17 @@ async fn take(app: &Arc<App>, relay: &Arc<Relay>, socket: &Socket, envelope: Env
 }
 
 /// Keeps an envelope; false when its like was kept before.
-fn keep(db: &Db, envelope: &Envelope) -> Result<bool, Trouble> {
-    let kept = db
-        .prepare_cached(
-            "INSERT INTO upstream_inbox (key, kind, payload, at_ms) VALUES (?1, ?2, ?3, ?4)
+fn keep(db: &Db, envelope: &Envelope) -> Result<bool> {
+    let kept = db.execute(
+        "INSERT INTO upstream_inbox (key, kind, payload, at_ms) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (key) DO NOTHING",
-        )?
-        .execute(params![
+        params![
             key_of(envelope),
             envelope.kind.as_str(),
             serde_json::to_string(envelope)?,
             db.now_ms()
-        ])?;
+        ],
+    )?;
     Ok(kept > 0)
 }
 
@@ -142,33 +143,29 @@ pub(crate) struct Waiting {
     pub(crate) envelope: String,
 }
 
+from_row! { Waiting: seq, envelope }
+
 /// What waits above `after`, oldest first.
-pub(crate) fn waiting(db: &Db, after: i64) -> Result<Vec<Waiting>, Trouble> {
-    let mut statement = db.prepare_cached(
+pub(crate) fn waiting(db: &Db, after: i64) -> Result<Vec<Waiting>> {
+    Ok(db.rows(
         "SELECT seq, payload FROM upstream_inbox
          WHERE payload IS NOT NULL AND seq > ?1 ORDER BY seq LIMIT 64",
-    )?;
-    let rows = statement.query_map([after], |row| {
-        Ok(Waiting {
-            seq: row.get(0)?,
-            envelope: row.get(1)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        [after],
+    )?)
 }
 
 /// Worked off. In the transaction that did it.
-pub(crate) fn done(db: &Db, seq: i64) -> Result<(), Trouble> {
-    db.prepare_cached("UPDATE upstream_inbox SET payload = NULL WHERE seq = ?1")?
-        .execute([seq])?;
-    Ok(())
+pub(crate) fn done(db: &Db, seq: i64) -> Result<()> {
+    db.run(
+        "UPDATE upstream_inbox SET payload = NULL WHERE seq = ?1",
+        [seq],
+    )
 }
 
 /// Forgets keys that nobody will tell again.
-pub(crate) fn prune(db: &Db) -> Result<(), Trouble> {
-    db.execute(
+pub(crate) fn prune(db: &Db) -> Result<()> {
+    db.run(
         "DELETE FROM upstream_inbox WHERE payload IS NULL AND at_ms < ?1",
         [db.now_ms() - MEMORY_MS],
-    )?;
-    Ok(())
+    )
 }

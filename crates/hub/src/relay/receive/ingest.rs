@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use butler_protocol::{ChannelId, MessageTs, UserId, mentions};
+use butler_protocol::{ChannelId, MessageTs, ThreadId, UserId, mentions};
 use butler_slack::{Envelope, EnvelopeKind};
 use serde_json::{Value, json};
 use tokio::{
@@ -12,21 +12,21 @@ use tokio::{
 };
 use tracing::{debug, error, warn};
 
-use crate::relay::{
-    Relay, channel_requests,
-    people::{self, Outsider},
-    receive::{
-        asks, backfill, channel_news, commands, echoes, forms, home, inbox, interactions, mirror,
-    },
-    send::{redraw, working},
-};
 use crate::{
-    error::Trouble,
-    hub::app::App,
+    error::{Result, Trouble},
+    hub::App,
     identity::Person,
     person_api::person_actions::{Reacted, words},
-    store::tx::Tx,
-    workspace::{channels, message},
+    relay::{
+        Relay, channel_requests, people,
+        receive::{
+            News, asks, backfill, channel_news, commands, echoes, forms, home, inbox, interactions,
+            mirror,
+        },
+        send::{redraw, working},
+    },
+    store::{Db, Tx},
+    workspace::{access, channels, message},
 };
 
 /// How often a failed back-fill is tried again, and waiting echoes are looked at.
@@ -107,101 +107,84 @@ async fn look_around(app: &Arc<App>, relay: &Arc<Relay>) {
     // A refusal is kept by the upstream itself; silence is for the socket to tell.
     let _ = relay.upstream.once("auth.test", None, &json!({})).await;
     let again = |tx: &mut Tx<'_>| channel_requests::try_again(tx.db());
-    if let Err(trouble) = app.as_owner().write(again).await {
+    if let Err(trouble) = app.write_as_owner(again).await {
         error!(%trouble, "the channel requests of repos cannot be read");
     }
 }
 
 /// Everything that waits, once; what must wait longer stays.
-async fn work_off(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
+async fn work_off(app: &Arc<App>, relay: &Arc<Relay>) -> Result<()> {
     let mut after = 0;
     loop {
-        let waiting = app.store.read(move |db| inbox::waiting(db, after)).await?;
+        let waiting = app.read(move |db| inbox::waiting(db, after)).await?;
         let Some(last) = waiting.last() else {
             return Ok(());
         };
         after = last.seq;
         for one in waiting {
-            match handle(app, relay, one.seq, &one.envelope).await {
+            let news = News {
+                app,
+                relay,
+                seq: one.seq,
+            };
+            match handle(news, &one.envelope).await {
                 Ok(true) => {}
                 Ok(false) => debug!(seq = one.seq, "waits for a post under way"),
                 Err(Trouble::Away | Trouble::Closed | Trouble::NotOwner) => {}
                 Err(trouble) => {
                     // Once is enough: the same event would fail the same way.
                     error!(%trouble, seq = one.seq, "an event of Slack is given up");
-                    done(app, one.seq).await?;
+                    news.done().await?;
                 }
             }
         }
     }
-}
-
-async fn done(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
-    app.as_owner()
-        .write(move |tx| inbox::done(tx.db(), seq))
-        .await
 }
 
 /// False when it has to wait.
-async fn handle(app: &Arc<App>, relay: &Arc<Relay>, seq: i64, text: &str) -> Result<bool, Trouble> {
+async fn handle(news: News<'_>, text: &str) -> Result<bool> {
     let envelope: Envelope = serde_json::from_str(text)?;
-    match envelope.kind {
-        EnvelopeKind::Interactive if envelope.payload["type"] == "message_action" => {
-            if !home::shortcut(app, relay, seq, &envelope.payload).await? {
-                done(app, seq).await?;
-            }
-            Ok(true)
-        }
-        EnvelopeKind::Interactive if envelope.payload["type"] == "view_submission" => {
-            if !forms::sent(app, relay, seq, &envelope.payload).await? {
-                done(app, seq).await?;
-            }
-            Ok(true)
-        }
-        EnvelopeKind::Interactive => interactions::clicked(app, relay, seq, &envelope).await,
-        EnvelopeKind::SlashCommands => {
-            if !commands::take(app, relay, seq, &envelope).await? {
-                interactions::commanded(app, relay, seq, &envelope).await?;
-            }
-            Ok(true)
-        }
-        EnvelopeKind::EventsApi => {
-            let event = &envelope.payload["event"];
-            match event["type"].as_str() {
-                Some("message") => message_event(app, relay, seq, event).await,
-                Some("reaction_added" | "reaction_removed") => {
-                    reaction(app, relay, seq, event).await?;
-                    Ok(true)
-                }
-                Some("app_home_opened") => {
-                    home::opened(app, relay, seq, event).await?;
-                    Ok(true)
-                }
-                // `app_mention` comes beside the message itself and means nothing more.
-                _ => {
-                    channel_news::take(app, relay, seq, event).await?;
-                    Ok(true)
-                }
+    let payload = &envelope.payload;
+    let event = &payload["event"];
+    match (envelope.kind, event["type"].as_str()) {
+        (EnvelopeKind::Interactive, _) if payload["type"] == "message_action" => {
+            if !home::shortcut(news, payload).await? {
+                news.done().await?;
             }
         }
+        (EnvelopeKind::Interactive, _) if payload["type"] == "view_submission" => {
+            if !forms::sent(news, payload).await? {
+                news.done().await?;
+            }
+        }
+        (EnvelopeKind::Interactive, _) => return interactions::clicked(news, &envelope).await,
+        (EnvelopeKind::SlashCommands, _) => {
+            if !commands::take(news, &envelope).await? {
+                interactions::commanded(news, &envelope).await?;
+            }
+        }
+        (EnvelopeKind::EventsApi, Some("message")) => return message_event(news, event).await,
+        (EnvelopeKind::EventsApi, Some("reaction_added" | "reaction_removed")) => {
+            reaction(news, event).await?;
+        }
+        (EnvelopeKind::EventsApi, Some("app_home_opened")) => home::opened(news, event).await?,
+        // `app_mention` comes beside the message itself and means nothing more.
+        (EnvelopeKind::EventsApi, _) => channel_news::take(news, event).await?,
     }
+    Ok(true)
 }
 
-async fn message_event(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    event: &Value,
-) -> Result<bool, Trouble> {
+async fn message_event(news: News<'_>, event: &Value) -> Result<bool> {
     if event["channel_type"] == json!("im") {
-        asks::direct(app, relay, seq, event).await?;
+        asks::direct(news, event).await?;
         return Ok(true);
     }
+    let News { app, relay, .. } = news;
     let channel = ChannelId::new(event["channel"].as_str().unwrap_or_default());
     let place = channel.clone();
-    let ours = app.store.read(move |db| channels::get(db, &place)).await;
+    let ours = app.read(move |db| channels::get(db, &place)).await;
     if let Err(Trouble::Refused(_)) = ours {
-        done(app, seq).await?;
+        news.done().await?;
         return Ok(true);
     }
     ours?;
@@ -209,143 +192,101 @@ async fn message_event(
         Some("message_changed") => {
             let (message, rules) = (event["message"].clone(), app.rules.clone());
             let ours = mirror::is_ours(&relay.us, &message);
-            app.as_owner()
-                .write(move |tx| {
-                    if !ours {
-                        mirror::edited(tx, &rules, &channel, &message)?;
-                    }
-                    inbox::done(tx.db(), seq)
-                })
-                .await?;
+            let work = move |tx: &mut Tx<'_>| match ours {
+                true => Ok(()),
+                false => mirror::edited(tx, &rules, &channel, &message),
+            };
+            news.settle(work).await?;
         }
         Some("message_deleted") => {
             let ts = event["deleted_ts"].as_str().unwrap_or_default().parse();
-            app.as_owner()
-                .write(move |tx| {
-                    if let Ok(ts) = ts {
-                        mirror::deleted(tx, &channel, &ts)?;
-                    }
-                    inbox::done(tx.db(), seq)
-                })
-                .await?;
+            let work = move |tx: &mut Tx<'_>| match ts {
+                Ok(ts) => mirror::deleted(tx, &channel, &ts),
+                Err(_) => Ok(()),
+            };
+            news.settle(work).await?;
         }
-        _ if !mirror::is_said(event) => done(app, seq).await?,
-        _ if mirror::is_ours(&relay.us, event) => {
-            return own_echo(app, relay, seq, &channel, event).await;
-        }
+        _ if !mirror::is_said(event) => news.done().await?,
+        _ if mirror::is_ours(&relay.us, event) => return own_echo(news, &channel, event).await,
         _ => {
             let text = event["text"].as_str().unwrap_or_default();
             if event["thread_ts"].is_string() && words::is_bare(text) {
                 // The card that it answers may be in Slack and not yet known here.
                 relay.flights.landed(&channel, LANDING).await;
             }
-            said(app, relay, Some(seq), &channel, event).await?;
+            said(news, &channel, event).await?;
         }
     }
     Ok(true)
 }
 
 /// Somebody else's message, new or known.
-pub(crate) async fn said(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: Option<i64>,
-    channel: &ChannelId,
-    message: &Value,
-) -> Result<(), Trouble> {
+pub(crate) async fn said(news: News<'_>, channel: &ChannelId, message: &Value) -> Result<()> {
     let speaker = match message["user"].as_str() {
-        Some(user) => Some(relay.person(&app.as_owner(), &UserId::new(user)).await?),
+        Some(user) => Some(news.person(&UserId::new(user)).await?),
         None => None,
     };
     if let Some(person) = &speaker
-        && let Some(outsider) = relay.outsider(&app.as_owner(), &person.id).await?
+        && let Some(words) = news.outside(person).await?
     {
-        return outside(app, relay, seq, (channel, message), (person, outsider)).await;
+        return outside(news, (channel, message), (person, words)).await;
     }
     let (channel, message) = (channel.clone(), message.clone());
-    let (rules, us) = (app.rules.clone(), relay.us.clone());
-    app.as_owner()
-        .write(move |tx| {
-            mirror::said(tx, &rules, &us, speaker.as_ref(), &channel, &message)?;
-            match seq {
-                Some(seq) => inbox::done(tx.db(), seq),
-                None => Ok(()),
-            }
-        })
-        .await
+    let (rules, us) = (news.app.rules.clone(), news.relay.us.clone());
+    let work = move |tx: &mut Tx<'_>| {
+        mirror::said(tx, &rules, &us, speaker.as_ref(), &channel, &message).map(drop)
+    };
+    news.settle(work).await
 }
 
 /// A guest's words stand in the mirror and reach nobody; who named the team is told so.
 async fn outside(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: Option<i64>,
+    news: News<'_>,
     (channel, message): (&ChannelId, &Value),
-    (person, outsider): (&Person, Outsider),
-) -> Result<(), Trouble> {
-    let (rules, us) = (app.rules.clone(), relay.us.clone());
+    (person, words): (&Person, &'static str),
+) -> Result<()> {
+    let (rules, us) = (news.app.rules.clone(), news.relay.us.clone());
     let (channel, message, person) = (channel.clone(), message.clone(), person.clone());
-    app.as_owner()
-        .write(move |tx| {
-            let new = mirror::overheard(tx, &rules, &person, &channel, &message)?;
-            let text = message["text"].as_str().unwrap_or_default();
-            let named = !mentions(text, Some(&us.user)).is_empty();
-            if let (true, true, Some(root)) = (new, named, mirror::root_of(&message)) {
-                tx.db().execute(
-                    "INSERT INTO whispers (channel, root, user, words) VALUES (?1, ?2, ?3, ?4)",
-                    crate::store::sql::params![
-                        channel.as_str(),
-                        root.as_str(),
-                        person.id.as_str(),
-                        outsider.words()
-                    ],
-                )?;
+    let work = move |tx: &mut Tx<'_>| {
+        let new = mirror::overheard(tx, &rules, &person, &channel, &message)?;
+        let text = message["text"].as_str().unwrap_or_default();
+        let named = !mentions(text, Some(&us.user)).is_empty();
+        match mirror::root_of(&message).filter(|_| new && named) {
+            Some(root) => {
+                let thread = ThreadId::new(channel, root);
+                access::whisper(tx.db(), &thread, &person, words)
             }
-            match seq {
-                Some(seq) => inbox::done(tx.db(), seq),
-                None => Ok(()),
-            }
-        })
-        .await
+            None => Ok(()),
+        }
+    };
+    news.settle(work).await
 }
 
 /// The echo of a post of ours: known, or waited for, or looked up with all its
 /// metadata, which the event does not carry.
-async fn own_echo(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    channel: &ChannelId,
-    event: &Value,
-) -> Result<bool, Trouble> {
+async fn own_echo(news: News<'_>, channel: &ChannelId, event: &Value) -> Result<bool> {
     let Some(ts) = mirror::ts_of(event) else {
-        done(app, seq).await?;
+        news.done().await?;
         return Ok(true);
     };
-    let flying = relay.flights.any(channel);
+    let flying = news.relay.flights.any(channel);
     let (place, wanted) = (channel.clone(), ts.clone());
-    let known = app
-        .store
-        .read(move |db| message::find(db, &place, &wanted))
-        .await?;
-    if known.is_none() {
-        if flying {
-            return Ok(false);
-        }
-        let Some(found) = look_up(relay, channel, &ts, event).await? else {
-            done(app, seq).await?;
-            return Ok(true);
-        };
-        let (rules, us, place) = (app.rules.clone(), relay.us.clone(), channel.clone());
-        app.as_owner()
-            .write(move |tx| {
-                echoes::adopt(tx, &rules, &us, &place, &found)?;
-                inbox::done(tx.db(), seq)
-            })
-            .await?;
+    let look = move |db: &Db| message::find(db, &place, &wanted);
+    if news.app.read(look).await?.is_some() {
+        news.done().await?;
         return Ok(true);
     }
-    done(app, seq).await?;
+    if flying {
+        return Ok(false);
+    }
+    let found = look_up(news.relay, channel, &ts, event).await?;
+    let (rules, us) = (news.app.rules.clone(), news.relay.us.clone());
+    let place = channel.clone();
+    let work = move |tx: &mut Tx<'_>| match found {
+        Some(found) => echoes::adopt(tx, &rules, &us, &place, &found),
+        None => Ok(()),
+    };
+    news.settle(work).await?;
     Ok(true)
 }
 
@@ -354,7 +295,7 @@ async fn look_up(
     channel: &ChannelId,
     ts: &MessageTs,
     event: &Value,
-) -> Result<Option<Value>, Trouble> {
+) -> Result<Option<Value>> {
     let root = event["thread_ts"]
         .as_str()
         .filter(|root| *root != ts.as_str());
@@ -372,35 +313,25 @@ async fn look_up(
     Ok(all.find(|one| one["ts"] == json!(ts)).cloned())
 }
 
-async fn reaction(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    event: &Value,
-) -> Result<(), Trouble> {
+async fn reaction(news: News<'_>, event: &Value) -> Result<()> {
     let user = UserId::new(event["user"].as_str().unwrap_or_default());
     let ts = event["item"]["ts"].as_str().unwrap_or_default().parse();
     // Our own were mirrored when they were made.
-    let Ok(ts) = ts
-        .map_err(drop)
-        .and_then(|ts| (user != relay.us.user).then_some(ts).ok_or(()))
-    else {
-        return done(app, seq).await;
+    let ts = ts.ok().filter(|_| user != news.relay.us.user);
+    let Some(ts) = ts else {
+        return news.done().await;
     };
-    let person = relay.person(&app.as_owner(), &user).await?;
+    let person = news.person(&user).await?;
     let what = Reacted {
         channel: ChannelId::new(event["item"]["channel"].as_str().unwrap_or_default()),
         ts,
         name: event["reaction"].as_str().unwrap_or_default().to_owned(),
         add: event["type"] == json!("reaction_added"),
     };
-    let rules = app.rules.clone();
-    app.as_owner()
-        .write(move |tx| {
-            if channels::get(tx.db(), &what.channel).is_ok() {
-                mirror::reacted(tx, &rules, &person, what)?;
-            }
-            inbox::done(tx.db(), seq)
-        })
-        .await
+    let rules = news.app.rules.clone();
+    let work = move |tx: &mut Tx<'_>| match channels::get(tx.db(), &what.channel) {
+        Ok(_) => mirror::reacted(tx, &rules, &person, what),
+        Err(_) => Ok(()),
+    };
+    news.settle(work).await
 }

@@ -4,140 +4,101 @@
 
 use std::sync::Arc;
 
-use butler_protocol::{ChannelId, MessageTs, ThreadId, UserId};
+use butler_protocol::{ActionId, ChannelId, MessageTs, ThreadId, UserId};
 use butler_slack::{BlockAction, Envelope, EnvelopeKind};
 use serde_json::{Value, json};
 use tracing::debug;
 
-use crate::relay::{
-    Relay,
-    receive::{forms, inbox},
-};
 use crate::{
-    error::{Refusal, Trouble},
-    hub::app::App,
+    error::{Refusal, Result, Trouble, refuse},
+    hub::App,
     log::{self, Happening},
-    person_api::person_actions::{self, Press},
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-        tx::Tx,
+    person_api::{Press, person_actions},
+    relay::{
+        Relay,
+        receive::{News, forms, inbox},
     },
+    store::{Db, Tx, params},
     web_api::response_url::{self, Response},
-    workspace::{
-        channels,
-        decide::{self, Click},
-        message,
-    },
+    workspace::{Click, channels, decide, message},
 };
 
 const LIFE_MS: i64 = 30 * 60 * 1000;
 
 /// A person used an element. False when it must wait for a post under way: the
 /// card may be in Slack and not yet known here.
-pub(crate) async fn clicked(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    envelope: &Envelope,
-) -> Result<bool, Trouble> {
+pub(crate) async fn clicked(news: News<'_>, envelope: &Envelope) -> Result<bool> {
     let Some(action) = envelope.action() else {
-        finish(app, seq).await?;
+        news.done().await?;
         return Ok(true);
     };
-    let flying = relay.flights.any(&action.channel);
-    let mut person = relay.person(&app.as_owner(), &action.user).await?;
+    let flying = news.relay.flights.any(&action.channel);
+    let mut person = news.person(&action.user).await?;
     if person.name == person.id.as_str()
         && let Some(name) = envelope.payload["user"]["name"].as_str()
     {
         name.clone_into(&mut person.name);
     }
     let url = envelope.payload["response_url"].as_str().map(str::to_owned);
-    if let Some(outsider) = relay.outsider(&app.as_owner(), &person.id).await? {
-        finish(app, seq).await?;
-        if let Some(url) = url {
-            let answer = json!({"response_type": "ephemeral", "replace_original": false,
-                "text": outsider.words()});
-            if let Err(error) = relay.upstream.web.respond(&url, &answer).await {
-                debug!(%error, "a guest could not be told why their click did not count");
-            }
-        }
+    if let Some(words) = news.outside(&person).await? {
+        news.done().await?;
+        let lost = "a guest could not be told why their click did not count";
+        tell(news.relay, url, words, lost).await;
         return Ok(true);
     }
-    let form = forms::opened(app, relay, &person, envelope, &action).await?;
+    let form = forms::opened(news, &person, envelope, &action).await?;
     if form || action.action_id == forms::ANSWER {
-        finish(app, seq).await?;
-        if let (false, Some(url)) = (form, url) {
-            let answer = json!({"response_type": "ephemeral", "replace_original": false,
-                "text": "Slack did not open the form in time. Press again, or answer in the thread."});
-            if let Err(error) = relay.upstream.web.respond(&url, &answer).await {
-                debug!(%error, "a person could not be told that no form was opened");
-            }
+        news.done().await?;
+        if !form {
+            let words =
+                "Slack did not open the form in time. Press again, or answer in the thread.";
+            let lost = "a person could not be told that no form was opened";
+            tell(news.relay, url, words, lost).await;
         }
         return Ok(true);
     }
     let press = press_of(&envelope.payload["actions"][0], &action);
-    let rules = app.rules.clone();
-    let back = url.clone();
-    let outcome = app
-        .as_owner()
-        .write(move |tx| {
-            if let Some(url) = &back {
-                remember(tx.db(), &action.channel, action.message.as_str(), url)?;
+    let (rules, back, seq) = (news.app.rules.clone(), url.clone(), news.seq);
+    let work = move |tx: &mut Tx<'_>| {
+        let (channel, message) = (&action.channel, &action.message);
+        if let Some(url) = &back {
+            remember(tx.db(), channel, message.as_str(), url)?;
+        }
+        let used = tx.attempt(|tx| match action.decision() {
+            Some(ActionId { request, choice }) => {
+                let click = Click::new(channel.clone(), message.clone(), request, choice);
+                decide::decide(tx, &rules, &person, &click).map(drop)
             }
-            let used = tx.attempt(|tx| match action.decision() {
-                Some(decision) => {
-                    let click = Click {
-                        channel: action.channel.clone(),
-                        message: action.message.clone(),
-                        action: decision,
-                    };
-                    decide::decide(tx, &rules, &person, &click).map(drop)
-                }
-                None => person_actions::press_other(
-                    tx,
-                    &rules,
-                    &person,
-                    &action.channel,
-                    &action.message,
-                    press,
-                ),
-            });
-            match used {
-                Err(Trouble::Refused(Refusal::UnknownRequest | Refusal::MessageNotFound))
-                    if flying =>
-                {
-                    Ok(None)
-                }
-                Ok(()) => {
-                    inbox::done(tx.db(), seq)?;
-                    Ok(Some(None))
-                }
-                Err(Trouble::Refused(refusal)) => {
-                    inbox::done(tx.db(), seq)?;
-                    Ok(Some(Some(refusal)))
-                }
-                Err(trouble) => Err(trouble),
+            None => person_actions::press_other(tx, &rules, &person, channel, message, press),
+        });
+        let refusal = match used {
+            Err(Trouble::Refused(Refusal::UnknownRequest | Refusal::MessageNotFound)) if flying => {
+                return Ok(None);
             }
-        })
-        .await?;
-    let Some(refusal) = outcome else {
+            Ok(()) => None,
+            Err(Trouble::Refused(refusal)) => Some(refusal),
+            Err(trouble) => return Err(trouble),
+        };
+        inbox::done(tx.db(), seq)?;
+        Ok(Some(refusal))
+    };
+    let Some(refusal) = news.app.write_as_owner(work).await? else {
         return Ok(false);
     };
-    if let (Some(refusal), Some(url)) = (refusal, url) {
-        let answer = json!({"response_type": "ephemeral", "replace_original": false,
-            "text": refusal.did_not_count()});
-        if let Err(error) = relay.upstream.web.respond(&url, &answer).await {
-            debug!(%error, "a person could not be told why their click did not count");
-        }
+    if let Some(refusal) = refusal {
+        let lost = "a person could not be told why their click did not count";
+        tell(news.relay, url, refusal.did_not_count(), lost).await;
     }
     Ok(true)
 }
 
-async fn finish(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
-    app.as_owner()
-        .write(move |tx| inbox::done(tx.db(), seq))
-        .await
+/// Says something to whoever clicked, and to nobody else.
+async fn tell(relay: &Relay, url: Option<String>, words: &str, lost: &str) {
+    let Some(url) = url else { return };
+    let answer = json!({"response_type": "ephemeral", "replace_original": false, "text": words});
+    if let Err(error) = relay.upstream.web.respond(&url, &answer).await {
+        debug!(%error, "{lost}");
+    }
 }
 
 fn press_of(element: &Value, action: &BlockAction) -> Press {
@@ -157,12 +118,7 @@ fn given_state(state: &Value) -> Option<Value> {
 
 /// A slash command goes to the agents of its channel as it came, but for the
 /// address of the answer, which is ours.
-pub(crate) async fn commanded(
-    app: &Arc<App>,
-    relay: &Arc<Relay>,
-    seq: i64,
-    envelope: &Envelope,
-) -> Result<(), Trouble> {
+pub(crate) async fn commanded(news: News<'_>, envelope: &Envelope) -> Result<()> {
     let mut payload = envelope.payload.clone();
     let text = |name: &str| payload[name].as_str().unwrap_or_default().to_owned();
     let (channel, user) = (
@@ -170,43 +126,39 @@ pub(crate) async fn commanded(
         UserId::new(text("user_id")),
     );
     let url = text("response_url");
-    relay.person(&app.as_owner(), &user).await?;
-    let base = app.rules.base.clone();
-    app.as_owner()
-        .write(move |tx| {
-            inbox::done(tx.db(), seq)?;
-            if channels::get(tx.db(), &channel).is_err() {
-                return Ok(());
-            }
-            // A command is in no thread; it gets a place of its own in the log.
-            let place = tx.next_ts();
-            remember(tx.db(), &channel, place.as_str(), &url)?;
-            let key = response_url::issue(tx.db(), &channel, &place, &user)?;
-            payload["response_url"] = json!(format!("{base}/respond/{key}"));
-            payload["token"] = json!("");
-            let typed = Happening {
-                kind: EnvelopeKind::SlashCommands,
-                ..Happening::new(ThreadId::new(channel, place), None, payload)
-            };
-            log::append(tx, typed)?;
-            Ok(())
-        })
-        .await
+    news.person(&user).await?;
+    let base = news.app.rules.base.clone();
+    let work = move |tx: &mut Tx<'_>| {
+        if channels::get(tx.db(), &channel).is_err() {
+            return Ok(());
+        }
+        // A command is in no thread; it gets a place of its own in the log.
+        let place = tx.next_ts();
+        remember(tx.db(), &channel, place.as_str(), &url)?;
+        let key = response_url::issue(tx.db(), &channel, &place, &user)?;
+        payload["response_url"] = json!(format!("{base}/respond/{key}"));
+        payload["token"] = json!("");
+        let typed = Happening {
+            kind: EnvelopeKind::SlashCommands,
+            ..Happening::new(ThreadId::new(channel, place), None, payload)
+        };
+        log::append(tx, typed).map(drop)
+    };
+    news.settle(work).await
 }
 
 /// Remembers Slack's own address for answers.
-fn remember(db: &Db, channel: &ChannelId, ts: &str, url: &str) -> Result<(), Trouble> {
+fn remember(db: &Db, channel: &ChannelId, ts: &str, url: &str) -> Result<()> {
     db.execute(
         "DELETE FROM upstream_responses WHERE expires_ms < ?1",
         [db.now_ms()],
     )?;
-    db.execute(
+    db.run(
         "INSERT INTO upstream_responses (channel, ts, url, expires_ms) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (channel, ts) DO UPDATE SET url = excluded.url,
            expires_ms = excluded.expires_ms",
-        params![channel.as_str(), ts, url, db.now_ms() + LIFE_MS],
-    )?;
-    Ok(())
+        params![channel, ts, url, db.now_ms() + LIFE_MS],
+    )
 }
 
 /// An app answers a click: the answer goes to Slack, and what it changes is
@@ -216,46 +168,30 @@ pub(crate) async fn respond(
     relay: &Arc<Relay>,
     key: String,
     response: Response,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let changes = response.delete_original || response.replace_original;
-    let (channel, ts, url) = app
-        .as_owner()
-        .write(move |tx| {
-            let (channel, ts) = response_url::redeem_place(tx, &key)?;
-            let message = ts.parse::<MessageTs>().ok().filter(|_| changes);
-            if let Some(message) = message
-                && decide::is_card(tx.db(), &channel, &message)?
-            {
-                return Err(Trouble::Refused(Refusal::CantUpdateMessage));
-            }
-            let url: Option<String> = tx
-                .db()
-                .query_row(
-                    "SELECT url FROM upstream_responses WHERE channel = ?1 AND ts = ?2
-                     AND expires_ms > ?3",
-                    params![channel.as_str(), ts, tx.db().now_ms()],
-                    |row| row.get(0),
-                )
-                .optional()?;
-            match url {
-                Some(url) => Ok((channel, ts, url)),
-                None => Err(Trouble::Refused(Refusal::ExpiredUrl)),
-            }
-        })
-        .await?;
+    let redeem = app.write_as_owner(move |tx| {
+        let (channel, ts) = response_url::redeem_place(tx, &key)?;
+        let message = ts.parse::<MessageTs>().ok().filter(|_| changes);
+        if let Some(message) = message
+            && decide::is_card(tx.db(), &channel, &message)?
+        {
+            return refuse(Refusal::CantUpdateMessage);
+        }
+        let sql = "SELECT url FROM upstream_responses WHERE channel = ?1 AND ts = ?2
+             AND expires_ms > ?3";
+        let url: Option<String> = tx.db().first(sql, params![channel, ts, tx.db().now_ms()])?;
+        let url = url.ok_or(Refusal::ExpiredUrl)?;
+        Ok((channel, ts, url))
+    });
+    let (channel, ts, url) = redeem.await?;
     let body = serde_json::to_value(&response)?;
     relay.upstream.web.respond(&url, &body).await?;
-    app.as_owner()
-        .write(move |tx| mirrored(tx, &channel, &ts, response))
+    app.write_as_owner(move |tx| mirrored(tx, &channel, &ts, response))
         .await
 }
 
-fn mirrored(
-    tx: &mut Tx<'_>,
-    channel: &ChannelId,
-    ts: &str,
-    response: Response,
-) -> Result<(), Trouble> {
+fn mirrored(tx: &mut Tx<'_>, channel: &ChannelId, ts: &str, response: Response) -> Result<()> {
     let Ok(ts) = ts.parse::<MessageTs>() else {
         return Ok(());
     };

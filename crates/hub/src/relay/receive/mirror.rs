@@ -8,36 +8,24 @@ use butler_protocol::{
 use butler_slack::mrkdwn;
 use serde_json::{Value, json};
 
-use crate::relay::{Us, channel_requests};
-use crate::store::sql::params;
 use crate::{
     budget::limits,
-    error::{Refusal, Trouble},
+    error::{Refusal, Result, Trouble},
     identity::Person,
     log::Happening,
     person_api::person_actions::{
         self, thread_actions,
         words::{self, Said},
     },
-    store::{db::Db, tx::Tx},
-    workspace::{access, decide::Rules, files, message},
+    relay::{Us, channel_requests},
+    store::{Db, Tx, params},
+    workspace::{Rules, access, files, message},
 };
 
 /// Fields that belong to an event or a listing, not to the message.
-const NOT_KEPT: [&str; 12] = [
-    "channel",
-    "channel_type",
-    "event_ts",
-    "reactions",
-    "reply_count",
-    "reply_users",
-    "reply_users_count",
-    "latest_reply",
-    "subscribed",
-    "last_read",
-    "is_locked",
-    "unfurl_links",
-];
+const NOT_KEPT: &str = "\
+    channel channel_type event_ts reactions reply_count reply_users reply_users_count \
+    latest_reply subscribed last_read is_locked unfurl_links";
 
 /// What is older was not heard when it was said.
 const FRESH_MS: i64 = 60_000;
@@ -67,15 +55,10 @@ pub(crate) fn root_of(message: &Value) -> Option<MessageTs> {
 }
 
 /// The message as the mirror keeps it: addresses of files lead to us.
-pub(crate) fn shape(
-    db: &Db,
-    base: &str,
-    channel: &ChannelId,
-    message: &Value,
-) -> Result<Value, Trouble> {
+pub(crate) fn shape(db: &Db, base: &str, channel: &ChannelId, message: &Value) -> Result<Value> {
     let mut body = message.clone();
     if let Some(fields) = body.as_object_mut() {
-        for name in NOT_KEPT {
+        for name in NOT_KEPT.split(' ') {
             fields.remove(name);
         }
         if fields.get("thread_ts") == fields.get("ts") {
@@ -95,7 +78,7 @@ pub(crate) fn shape(
 }
 
 /// Remembers where a file is and points it to us.
-fn adopt_file(db: &Db, base: &str, channel: &ChannelId, file: &mut Value) -> Result<(), Trouble> {
+fn adopt_file(db: &Db, base: &str, channel: &ChannelId, file: &mut Value) -> Result<()> {
     let text = |name: &str| file[name].as_str().map(str::to_owned);
     let (Some(id), Some(url)) = (
         text("id"),
@@ -105,11 +88,11 @@ fn adopt_file(db: &Db, base: &str, channel: &ChannelId, file: &mut Value) -> Res
     };
     let name = files::plain_name(&text("name").unwrap_or_default());
     let title = text("title").map_or_else(|| name.clone(), |title| visible_line(&title).into());
-    db.prepare_cached(
+    db.execute(
         "INSERT INTO upstream_files (id, channel, name, url) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (id) DO UPDATE SET url = excluded.url",
-    )?
-    .execute(params![id, channel.as_str(), name, url])?;
+        params![id, channel, name, url],
+    )?;
     file["name"] = json!(name);
     file["title"] = json!(title);
     if let Some(fields) = file.as_object_mut() {
@@ -131,7 +114,7 @@ pub(crate) fn said(
     speaker: Option<&Person>,
     channel: &ChannelId,
     message: &Value,
-) -> Result<bool, Trouble> {
+) -> Result<bool> {
     let (Some(ts), Some(root)) = (ts_of(message), root_of(message)) else {
         return Ok(false);
     };
@@ -203,7 +186,7 @@ fn too_much(
     (person, ts): (&Person, &MessageTs),
     mut logged: Happening,
     refusal: Refusal,
-) -> Result<bool, Trouble> {
+) -> Result<bool> {
     let thread = logged.thread.clone();
     logged.delivered = false;
     message::record(tx, ts, person.id.as_str(), logged)?;
@@ -220,7 +203,7 @@ pub(crate) fn overheard(
     person: &Person,
     channel: &ChannelId,
     message: &Value,
-) -> Result<bool, Trouble> {
+) -> Result<bool> {
     let (Some(ts), Some(root)) = (ts_of(message), root_of(message)) else {
         return Ok(false);
     };
@@ -243,7 +226,7 @@ pub(crate) fn edited(
     rules: &Rules,
     channel: &ChannelId,
     message: &Value,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let Some(ts) = ts_of(message) else {
         return Ok(());
     };
@@ -259,7 +242,7 @@ pub(crate) fn edited(
 }
 
 /// Somebody deleted a message.
-pub(crate) fn deleted(tx: &mut Tx<'_>, channel: &ChannelId, ts: &MessageTs) -> Result<(), Trouble> {
+pub(crate) fn deleted(tx: &mut Tx<'_>, channel: &ChannelId, ts: &MessageTs) -> Result<()> {
     match message::find(tx.db(), channel, ts)? {
         Some(old) if old.body["subtype"] != json!("tombstone") => {
             message::delete(tx, channel, &old)
@@ -275,7 +258,7 @@ pub(crate) fn reacted(
     rules: &Rules,
     person: &Person,
     what: person_actions::Reacted,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     match tx.attempt(|tx| person_actions::reacted(tx, rules, person, what)) {
         Err(Trouble::Refused(
             Refusal::AlreadyReacted
@@ -293,15 +276,12 @@ pub(crate) fn reactions_of_people(
     us: &Us,
     channel: &ChannelId,
     ts: &MessageTs,
-) -> Result<Vec<(String, UserId)>, Trouble> {
-    let mut statement =
-        db.prepare_cached("SELECT name, user FROM reactions WHERE channel = ?1 AND ts = ?2")?;
-    let rows = statement.query_map(params![channel.as_str(), ts.as_str()], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-    })?;
+) -> Result<Vec<(String, UserId)>> {
     let mut found = Vec::new();
-    for row in rows {
-        let (name, user) = row?;
+    for (name, user) in db.rows::<(String, String)>(
+        "SELECT name, user FROM reactions WHERE channel = ?1 AND ts = ?2",
+        params![channel, ts],
+    )? {
         if user != us.user.as_str() {
             found.push((name, UserId::new(user)));
         }

@@ -11,18 +11,18 @@ use butler_protocol::{ChannelId, MessageTs};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::relay::{
-    Relay,
-    send::{
-        fallback,
-        post::{Noted, Sending},
-    },
-};
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    hub::app::App,
+    error::{Refusal, Result, Trouble, refuse},
+    hub::App,
     identity::Agent,
-    store::{db::Db, sql::OptionalExtension},
+    relay::{
+        Relay, add,
+        send::{
+            fallback,
+            post::{Noted, Sending},
+        },
+    },
+    store::{Db, from_row},
     workspace::files::{self, File, SIZE_LIMIT},
 };
 
@@ -33,9 +33,8 @@ const LOOKS_AFTER_KILL: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The name and bytes of a file that an agent put into the hub.
-pub(crate) async fn of_hub(app: &Arc<App>, id: String) -> Result<(String, Vec<u8>), Trouble> {
-    app.store
-        .read(move |db| Ok((files::get(db, &id)?.name, files::bytes(db, &id)?)))
+pub(crate) async fn of_hub(app: &Arc<App>, id: String) -> Result<(String, Vec<u8>)> {
+    app.read(move |db| Ok((files::get(db, &id)?.name, files::bytes(db, &id)?)))
         .await
 }
 
@@ -46,7 +45,7 @@ pub(crate) async fn share(
     bytes: Vec<u8>,
     comment: &str,
     noted: Noted,
-) -> Result<(MessageTs, Value), Trouble> {
+) -> Result<(MessageTs, Value)> {
     if let Noted::Begun { file: Some(file) } = noted
         && let Some(message) = shared(sending, &file, comment, LOOKS_AFTER_KILL).await?
     {
@@ -67,23 +66,11 @@ pub(crate) async fn share(
     let mut args = json!({"files": [{"id": file, "title": name}],
         "channel_id": sending.channel()});
     let post = &sending.order.post;
-    let optional = [
-        ("thread_ts", sending.root.as_ref().map(|ts| json!(ts))),
-        ("username", post.username.as_ref().map(|name| json!(name))),
-        (
-            "icon_emoji",
-            post.icon_emoji.as_ref().map(|icon| json!(icon)),
-        ),
-        (
-            "initial_comment",
-            (!comment.is_empty()).then(|| json!(comment)),
-        ),
-    ];
-    for (field, value) in optional {
-        if let Some(value) = value {
-            args[field] = value;
-        }
-    }
+    add(&mut args, "thread_ts", &sending.root);
+    add(&mut args, "username", &post.username);
+    add(&mut args, "icon_emoji", &post.icon_emoji);
+    let comment_there = (!comment.is_empty()).then_some(comment);
+    add(&mut args, "initial_comment", &comment_there);
     if sending.relay.plain.load(Ordering::Relaxed) {
         without_name(&mut args);
     }
@@ -129,7 +116,7 @@ async fn shared(
     file: &str,
     comment: &str,
     looks: u32,
-) -> Result<Option<Value>, Trouble> {
+) -> Result<Option<Value>> {
     for look in 0..looks {
         sleep(PAUSE * look).await;
         let args = json!({"file": file});
@@ -169,10 +156,9 @@ pub(crate) async fn download(
     relay: &Arc<Relay>,
     reader: Option<&Agent>,
     id: &str,
-) -> Result<Option<(File, Vec<u8>)>, Trouble> {
+) -> Result<Option<(File, Vec<u8>)>> {
     let (wanted, reader) = (id.to_owned(), reader.cloned());
     let found = app
-        .store
         .read(move |db| {
             let found = known(db, &wanted)?;
             if let (Some(known), Some(agent)) = (&found, &reader)
@@ -217,15 +203,9 @@ struct Known {
     url: String,
 }
 
-fn known(db: &Db, id: &str) -> Result<Option<Known>, Trouble> {
-    Ok(db
-        .prepare_cached("SELECT channel, name, url FROM upstream_files WHERE id = ?1")?
-        .query_row([id], |row| {
-            Ok(Known {
-                channel: ChannelId::new(row.get::<_, String>(0)?),
-                name: row.get(1)?,
-                url: row.get(2)?,
-            })
-        })
-        .optional()?)
+from_row! { Known: channel, name, url }
+
+fn known(db: &Db, id: &str) -> Result<Option<Known>> {
+    let sql = "SELECT channel, name, url FROM upstream_files WHERE id = ?1";
+    Ok(db.first(sql, [id])?)
 }

@@ -10,7 +10,7 @@ use std::{
 use butler_protocol::ChannelId;
 use tokio::sync::OwnedMutexGuard;
 
-use crate::log::notice::AgentKey;
+use crate::log::AgentKey;
 
 type Key = (AgentKey, String);
 

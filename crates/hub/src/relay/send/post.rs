@@ -14,28 +14,24 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-use crate::relay::{
-    Relay,
-    receive::{
-        echoes::{self, OwnPart},
-        forms,
-    },
-    send::{
-        fallback, files,
-        upstream::{jittered, repeatable},
-    },
-};
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    hub::app::App,
+    error::{Refusal, Result, Trouble},
+    hub::App,
     identity::{Agent, Fence, tokens::random_text},
-    store::{
-        sql::{OptionalExtension, params},
-        tx::Tx,
+    relay::{
+        Relay, add,
+        receive::{
+            echoes::{self, OwnPart},
+            forms,
+        },
+        send::{
+            fallback, files,
+            upstream::{jittered, repeatable},
+        },
     },
+    store::{Tx, params},
     workspace::{
-        message,
-        outbox::{self, AgentPost},
+        AgentPost, message, outbox,
         parts::{self, Part},
         runs, stops,
     },
@@ -59,11 +55,7 @@ pub(crate) struct Order {
 }
 
 /// Posts, or gives the first answer again.
-pub(crate) async fn post(
-    relay: Arc<Relay>,
-    app: Arc<App>,
-    mut order: Order,
-) -> Result<Value, Trouble> {
+pub(crate) async fn post(relay: Arc<Relay>, app: Arc<App>, mut order: Order) -> Result<Value> {
     let given = outbox::tag_of(&order.agent, &order.post)?;
     let idem = match (&given, &order.post.metadata) {
         (Some(tag), _) => tag.idem.clone(),
@@ -92,17 +84,11 @@ pub(crate) async fn post(
     }
 }
 
-async fn deliver(
-    relay: &Arc<Relay>,
-    app: &Arc<App>,
-    order: &Order,
-    idem: &Idem,
-) -> Result<Value, Trouble> {
+async fn deliver(relay: &Arc<Relay>, app: &Arc<App>, order: &Order, idem: &Idem) -> Result<Value> {
     let _alone = relay.flights.alone(order.agent.key, idem.as_str()).await;
     let (asked, key) = (order.clone(), idem.clone());
     let begun = app
-        .as_owner()
-        .write(move |tx| begin(tx, &asked, &key))
+        .write_as_owner(move |tx| begin(tx, &asked, &key))
         .await?;
     let root = match begun {
         Begun::Answered(answer) => return Ok(answer),
@@ -126,7 +112,7 @@ enum Begun {
 }
 
 /// Checks a post and notes it; one that was begun before goes on.
-fn begin(tx: &mut Tx<'_>, order: &Order, idem: &Idem) -> Result<Begun, Trouble> {
+fn begin(tx: &mut Tx<'_>, order: &Order, idem: &Idem) -> Result<Begun> {
     let (agent, post) = (&order.agent, &order.post);
     agent.check_fence(tx.db(), order.fence.as_ref())?;
     agent.may_use(tx.db(), &post.channel)?;
@@ -138,11 +124,10 @@ fn begin(tx: &mut Tx<'_>, order: &Order, idem: &Idem) -> Result<Begun, Trouble> 
         }),
         None => None,
     };
-    let known: Option<Option<String>> = tx
-        .db()
-        .prepare_cached("SELECT answer FROM outbox WHERE agent = ?1 AND idem = ?2")?
-        .query_row(params![agent.key, idem.as_str()], |row| row.get(0))
-        .optional()?;
+    let known: Option<Option<String>> = tx.db().first(
+        "SELECT answer FROM outbox WHERE agent = ?1 AND idem = ?2",
+        params![agent.key, idem],
+    )?;
     if let Some(Some(answer)) = known {
         return Ok(Begun::Answered(serde_json::from_str(&answer)?));
     }
@@ -153,18 +138,17 @@ fn begin(tx: &mut Tx<'_>, order: &Order, idem: &Idem) -> Result<Begun, Trouble> 
     outbox::check_name(agent, post.username.as_deref())?;
     outbox::check_tag(tx, agent, post, outbox::tag_of(agent, post)?.as_ref())?;
     fault("relay.before-outbox");
-    tx.db()
-        .prepare_cached(
-            "INSERT INTO outbox (agent, idem, state, parts) VALUES (?1, ?2, 'pending', '[]')",
-        )?
-        .execute(params![agent.key, idem.as_str()])?;
+    tx.db().execute(
+        "INSERT INTO outbox (agent, idem, state, parts) VALUES (?1, ?2, 'pending', '[]')",
+        params![agent.key, idem],
+    )?;
     fault("relay.after-outbox");
     Ok(Begun::Goes(root))
 }
 
 /// A stop may have come before what this post belongs to, or while it was on its
 /// way to Slack: there it stands then, and wakes nobody.
-fn not_late(tx: &Tx<'_>, order: &Order, root: Option<&MessageTs>) -> Result<(), Trouble> {
+fn not_late(tx: &Tx<'_>, order: &Order, root: Option<&MessageTs>) -> Result<()> {
     let Some(root) = root else { return Ok(()) };
     let thread = ThreadId::new(order.post.channel.clone(), root.clone());
     let tag = outbox::tag_of(&order.agent, &order.post)?;
@@ -172,32 +156,30 @@ fn not_late(tx: &Tx<'_>, order: &Order, root: Option<&MessageTs>) -> Result<(), 
 }
 
 /// Slack refused it: nothing of it stands, unless a part had landed before.
-async fn forget(app: &Arc<App>, order: &Order, idem: &Idem) -> Result<(), Trouble> {
+async fn forget(app: &Arc<App>, order: &Order, idem: &Idem) -> Result<()> {
     let (order, idem) = (order.clone(), idem.clone());
-    app.as_owner()
-        .write(move |tx| {
-            let agent = &order.agent;
-            let key = params![agent.key, idem.as_str()];
-            let landed: bool = tx.db().query_row(
-                "SELECT EXISTS (SELECT 1 FROM upstream_parts
+    app.write_as_owner(move |tx| {
+        let agent = &order.agent;
+        let key = params![agent.key, idem];
+        let landed: bool = tx.db().one(
+            "SELECT EXISTS (SELECT 1 FROM upstream_parts
                  WHERE agent = ?1 AND idem = ?2 AND ts IS NOT NULL)",
-                key,
-                |row| row.get(0),
-            )?;
-            if !landed {
-                for sql in [
-                    "DELETE FROM upstream_parts WHERE agent = ?1 AND idem = ?2",
-                    "DELETE FROM outbox WHERE agent = ?1 AND idem = ?2 AND answer IS NULL",
-                ] {
-                    tx.db().execute(sql, key)?;
-                }
-                if let Some(item) = outbox::tag_of(agent, &order.post)?.and_then(|tag| tag.item) {
-                    runs::item_fell_through(tx, agent, &item)?;
-                }
+            key,
+        )?;
+        if !landed {
+            for sql in [
+                "DELETE FROM upstream_parts WHERE agent = ?1 AND idem = ?2",
+                "DELETE FROM outbox WHERE agent = ?1 AND idem = ?2 AND answer IS NULL",
+            ] {
+                tx.db().execute(sql, key)?;
             }
-            Ok(())
-        })
-        .await
+            if let Some(item) = outbox::tag_of(agent, &order.post)?.and_then(|tag| tag.item) {
+                runs::item_fell_through(tx, agent, &item)?;
+            }
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// What one message of a post carries.
@@ -245,7 +227,7 @@ async fn send_parts(
     order: &Order,
     idem: &Idem,
     mut root: Option<MessageTs>,
-) -> Result<Value, Trouble> {
+) -> Result<Value> {
     let metadata = order.post.metadata.clone().unwrap_or_default();
     let mut first: Option<(MessageTs, Value)> = None;
     let mut written = Vec::new();
@@ -273,32 +255,28 @@ async fn send_parts(
         }
         first.get_or_insert(sent);
     }
-    let Some((ts, message)) = first else {
-        return refuse(Refusal::NoText);
-    };
+    let (ts, message) = first.ok_or(Refusal::NoText)?;
     let answer = json!({"ok": true, "channel": order.post.channel, "ts": ts, "message": message,
         "codebutler": {"parts": written}});
     let (agent, idem, kept) = (order.agent.key, idem.clone(), answer.clone());
     let (asked, thread) = (order.clone(), order.post.thread_ts.clone().and(root));
-    app.as_owner()
-        .write(move |tx| {
-            not_late(tx, &asked, thread.as_ref())?;
-            fault("relay.before-answer");
-            tx.db()
-                .prepare_cached(
-                    "UPDATE outbox SET state = 'done', parts = ?3, answer = ?4
+    app.write_as_owner(move |tx| {
+        not_late(tx, &asked, thread.as_ref())?;
+        fault("relay.before-answer");
+        tx.db().execute(
+            "UPDATE outbox SET state = 'done', parts = ?3, answer = ?4
                      WHERE agent = ?1 AND idem = ?2",
-                )?
-                .execute(params![
-                    agent,
-                    idem.as_str(),
-                    kept["codebutler"]["parts"].to_string(),
-                    kept.to_string()
-                ])?;
-            fault("relay.after-answer");
-            Ok(())
-        })
-        .await?;
+            params![
+                agent,
+                idem,
+                kept["codebutler"]["parts"].to_string(),
+                kept.to_string()
+            ],
+        )?;
+        fault("relay.after-answer");
+        Ok(())
+    })
+    .await?;
     Ok(answer)
 }
 
@@ -322,7 +300,7 @@ pub(crate) enum Noted {
 }
 
 impl Sending<'_> {
-    async fn send(&self, piece: Piece) -> Result<(MessageTs, Value), Trouble> {
+    async fn send(&self, piece: Piece) -> Result<(MessageTs, Value)> {
         let noted = self.note(None).await?;
         if let Noted::Landed(ts) = &noted {
             return self.landed(ts.clone()).await;
@@ -338,11 +316,10 @@ impl Sending<'_> {
     }
 
     /// Notes that the part is about to be sent, with the id of its file.
-    pub(crate) async fn note(&self, file: Option<String>) -> Result<Noted, Trouble> {
+    pub(crate) async fn note(&self, file: Option<String>) -> Result<Noted> {
         let own = self.own.clone();
         self.app
-            .as_owner()
-            .write(move |tx| {
+            .write_as_owner(move |tx| {
                 fault("relay.before-part");
                 let noted = note(tx, &own, file.as_deref())?;
                 fault("relay.after-part");
@@ -351,12 +328,11 @@ impl Sending<'_> {
             .await
     }
 
-    async fn landed(&self, ts: MessageTs) -> Result<(MessageTs, Value), Trouble> {
+    async fn landed(&self, ts: MessageTs) -> Result<(MessageTs, Value)> {
         let channel = self.channel().clone();
         let wanted = ts.clone();
         let found = self
             .app
-            .store
             .read(move |db| message::find(db, &channel, &wanted))
             .await?;
         // A part that a person has deleted since was posted all the same.
@@ -369,7 +345,7 @@ impl Sending<'_> {
     }
 
     /// Keeps what is in Slack now.
-    pub(crate) async fn keep(&self, message: Value) -> Result<(MessageTs, Value), Trouble> {
+    pub(crate) async fn keep(&self, message: Value) -> Result<(MessageTs, Value)> {
         let (own, us, rules) = (
             self.own.clone(),
             self.relay.us.clone(),
@@ -377,12 +353,11 @@ impl Sending<'_> {
         );
         let channel = self.channel().clone();
         self.app
-            .as_owner()
-            .write(move |tx| echoes::keep(tx, &rules, &us, &own, &channel, &message))
+            .write_as_owner(move |tx| echoes::keep(tx, &rules, &us, &own, &channel, &message))
             .await
     }
 
-    async fn text(&self, text: &str, noted: Noted) -> Result<(MessageTs, Value), Trouble> {
+    async fn text(&self, text: &str, noted: Noted) -> Result<(MessageTs, Value)> {
         let mut args = self.args(text);
         if self.relay.plain.load(Ordering::Relaxed) {
             fallback::role_in_text(&mut args);
@@ -431,25 +406,13 @@ impl Sending<'_> {
         let post = &self.order.post;
         let mut args = json!({"channel": post.channel, "text": text,
             "metadata": self.own.marked(), "unfurl_links": false, "unfurl_media": false});
-        let optional = [
-            ("thread_ts", self.root.as_ref().map(|ts| json!(ts))),
-            (
-                "blocks",
-                post.blocks.clone().or_else(|| forms::with_button(text)),
-            ),
-            ("attachments", post.attachments.clone()),
-            ("username", post.username.as_ref().map(|name| json!(name))),
-            (
-                "icon_emoji",
-                post.icon_emoji.as_ref().map(|icon| json!(icon)),
-            ),
-            ("icon_url", post.icon_url.as_ref().map(|icon| json!(icon))),
-        ];
-        for (name, value) in optional {
-            if let Some(value) = value {
-                args[name] = value;
-            }
-        }
+        let blocks = post.blocks.clone().or_else(|| forms::with_button(text));
+        add(&mut args, "thread_ts", &self.root);
+        add(&mut args, "blocks", &blocks);
+        add(&mut args, "attachments", &post.attachments);
+        add(&mut args, "username", &post.username);
+        add(&mut args, "icon_emoji", &post.icon_emoji);
+        add(&mut args, "icon_url", &post.icon_url);
         if post.broadcast {
             args["reply_broadcast"] = json!(true);
         }
@@ -491,39 +454,31 @@ impl Sending<'_> {
     }
 }
 
-fn note(tx: &mut Tx<'_>, own: &OwnPart, file: Option<&str>) -> Result<Noted, Trouble> {
+fn note(tx: &mut Tx<'_>, own: &OwnPart, file: Option<&str>) -> Result<Noted> {
     let part = i64::try_from(own.part).unwrap_or(0);
-    let known: Option<(Option<String>, Option<String>)> = tx
-        .db()
-        .prepare_cached(
-            "SELECT ts, file FROM upstream_parts
+    let known: Option<(Option<String>, Option<String>)> = tx.db().first(
+        "SELECT ts, file FROM upstream_parts
              WHERE agent = ?1 AND idem = ?2 AND part = ?3",
-        )?
-        .query_row(params![own.agent.key, own.idem.as_str(), part], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
+        params![own.agent.key, own.idem, part],
+    )?;
     if let Some((Some(ts), _)) = &known {
-        let ts = ts
-            .parse()
-            .map_err(|_| Trouble::Refused(Refusal::InternalError))?;
+        let ts = ts.parse().map_err(|_| Refusal::InternalError)?;
         return Ok(Noted::Landed(ts));
     }
-    tx.db()
-        .prepare_cached(
-            "INSERT INTO upstream_parts (agent, idem, part, tag, file, begun_ms)
+    tx.db().execute(
+        "INSERT INTO upstream_parts (agent, idem, part, tag, file, begun_ms)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (agent, idem, part)
              DO UPDATE SET file = coalesce(excluded.file, upstream_parts.file)",
-        )?
-        .execute(params![
+        params![
             own.agent.key,
-            own.idem.as_str(),
+            own.idem,
             part,
             own.metadata.to_string(),
             file,
             tx.db().now_ms()
-        ])?;
+        ],
+    )?;
     Ok(match known {
         Some((_, file)) => Noted::Begun { file },
         None => Noted::New,

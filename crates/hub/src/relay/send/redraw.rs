@@ -8,22 +8,22 @@ use butler_protocol::{ChannelId, DecisionView, MessageTs};
 use serde_json::{Value, json};
 use tracing::warn;
 
-use crate::relay::{
-    Relay,
-    send::{fallback, upstream::repeatable},
-};
 use crate::{
-    error::Trouble,
-    hub::app::App,
-    store::{db::Db, sql::params},
+    error::{Result, Trouble},
+    hub::App,
+    relay::{
+        Relay,
+        send::{fallback, upstream::repeatable},
+    },
+    store::{Db, params},
     workspace::{card, decide, message},
 };
 
 /// Draws every decided card that still waits for it, and says what is to be said;
 /// what Slack does not answer is tried again at the next beat.
-pub(crate) async fn work(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
+pub(crate) async fn work(app: &Arc<App>, relay: &Arc<Relay>) -> Result<()> {
     whisper(app, relay).await?;
-    for (channel, ts) in app.store.read(waiting).await? {
+    for (channel, ts) in app.read(waiting).await? {
         match one(app, relay, &channel, &ts).await {
             Ok(()) => {}
             Err(Trouble::Away | Trouble::Closed | Trouble::NotOwner) => return Ok(()),
@@ -36,48 +36,34 @@ pub(crate) async fn work(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Troub
     Ok(())
 }
 
-async fn whisper(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
-    for (id, args) in app.store.read(whispers).await? {
+async fn whisper(app: &Arc<App>, relay: &Arc<Relay>) -> Result<()> {
+    for (id, args) in app.read(whispers).await? {
         match relay.upstream.once("chat.postEphemeral", None, &args).await {
             Err(error) if repeatable(&error) => return Ok(()),
             Err(error) => warn!(%error, "somebody is not told that they may not decide"),
             Ok(_) => {}
         }
-        app.as_owner()
-            .write(move |tx| {
-                let sql = "DELETE FROM whispers WHERE id = ?1";
-                Ok(tx.db().execute(sql, [id])?)
-            })
-            .await?;
+        app.write_as_owner(move |tx| {
+            let sql = "DELETE FROM whispers WHERE id = ?1";
+            Ok(tx.db().execute(sql, [id])?)
+        })
+        .await?;
     }
     Ok(())
 }
 
-fn whispers(db: &Db) -> Result<Vec<(i64, Value)>, Trouble> {
+fn whispers(db: &Db) -> Result<Vec<(i64, Value)>> {
     let sql = "SELECT id, channel, root, user, words FROM whispers ORDER BY id LIMIT 50";
-    let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map([], |row| {
-        let text = |at| row.get::<_, String>(at);
-        let args = json!({"channel": text(1)?, "thread_ts": text(2)?, "user": text(3)?,
-            "text": text(4)?});
-        Ok((row.get(0)?, args))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = db.rows::<(i64, [String; 4])>(sql, [])?.into_iter();
+    let whispers = rows.map(|(id, [channel, root, user, words])| {
+        let args = json!({"channel": channel, "thread_ts": root, "user": user, "text": words});
+        (id, args)
+    });
+    Ok(whispers.collect())
 }
 
-fn waiting(db: &Db) -> Result<Vec<(ChannelId, MessageTs)>, Trouble> {
-    let mut statement = db.prepare_cached("SELECT channel, message FROM redraws LIMIT 50")?;
-    let rows = statement.query_map([], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-    })?;
-    let mut found = Vec::new();
-    for row in rows {
-        let (channel, ts) = row?;
-        if let Ok(ts) = ts.parse() {
-            found.push((ChannelId::new(channel), ts));
-        }
-    }
-    Ok(found)
+fn waiting(db: &Db) -> Result<Vec<(ChannelId, MessageTs)>> {
+    Ok(db.rows("SELECT channel, message FROM redraws LIMIT 50", [])?)
 }
 
 async fn one(
@@ -85,10 +71,9 @@ async fn one(
     relay: &Arc<Relay>,
     channel: &ChannelId,
     ts: &MessageTs,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let (place, wanted) = (channel.clone(), ts.clone());
     let found = app
-        .store
         .read(move |db| {
             let view = decide::on_message(db, &place, &wanted)?;
             Ok((view, message::find(db, &place, &wanted)?))
@@ -108,22 +93,21 @@ async fn one(
     let (blocks, text) = card::decided(&old.body, decision.choice, &decision.by(&person));
     let args = json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks});
     fallback::call(relay, "chat.update", args).await?;
-    app.as_owner()
-        .write(move |tx| {
-            decide::redraw(tx, &decision, &person)?;
-            forget(tx.db(), &decision.thread.channel, &decision.message)
-        })
+    app.write_as_owner(move |tx| {
+        decide::redraw(tx, &decision, &person)?;
+        forget(tx.db(), &decision.thread.channel, &decision.message)
+    })
+    .await
+}
+
+async fn done(app: &Arc<App>, channel: ChannelId, ts: MessageTs) -> Result<()> {
+    app.write_as_owner(move |tx| forget(tx.db(), &channel, &ts))
         .await
 }
 
-async fn done(app: &Arc<App>, channel: ChannelId, ts: MessageTs) -> Result<(), Trouble> {
-    app.as_owner()
-        .write(move |tx| forget(tx.db(), &channel, &ts))
-        .await
-}
-
-fn forget(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<(), Trouble> {
-    db.prepare_cached("DELETE FROM redraws WHERE channel = ?1 AND message = ?2")?
-        .execute(params![channel.as_str(), ts.as_str()])?;
-    Ok(())
+fn forget(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<()> {
+    db.run(
+        "DELETE FROM redraws WHERE channel = ?1 AND message = ?2",
+        params![channel, ts],
+    )
 }

@@ -11,11 +11,13 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, error};
 
-use crate::error::{Refusal, Trouble};
-use crate::hub::together::Ownership;
-use crate::relay::{
-    scopes,
-    send::pace::{Pace, Pacer},
+use crate::{
+    error::{Refusal, Trouble},
+    hub::Ownership,
+    relay::{
+        scopes,
+        send::pace::{Pace, Pacer},
+    },
 };
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);

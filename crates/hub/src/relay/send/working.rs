@@ -11,8 +11,12 @@ use butler_protocol::Role;
 use serde_json::json;
 use tracing::debug;
 
-use crate::relay::{Relay, send::upstream::repeatable};
-use crate::{error::Trouble, hub::app::App, store::db::Db};
+use crate::{
+    error::Result,
+    hub::App,
+    relay::{Relay, send::upstream::repeatable},
+    store::{Db, Known},
+};
 
 /// Shown again before Slack takes it away.
 const AGAIN_MS: i64 = 90_000;
@@ -40,8 +44,8 @@ struct Job {
 }
 
 /// Shows who works on what, where that is new.
-pub(crate) async fn show(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
-    let jobs = app.store.read(jobs).await?;
+pub(crate) async fn show(app: &Arc<App>, relay: &Arc<Relay>) -> Result<()> {
+    let jobs = app.read(jobs).await?;
     let now = app.store.now_ms();
     for job in due(&relay.working, jobs, now) {
         let (channel, root) = &job.place;
@@ -93,29 +97,22 @@ fn due(working: &Working, jobs: Vec<Job>, now_ms: i64) -> Vec<Job> {
 }
 
 /// Who works where, one per thread: who began last.
-fn jobs(db: &Db) -> Result<Vec<Job>, Trouble> {
-    let mut statement = db.prepare_cached(
+fn jobs(db: &Db) -> Result<Vec<Job>> {
+    let rows = db.rows::<(Place, Known<Role>, Option<String>)>(
         "SELECT channel, root, role, step FROM (SELECT channel, root, role, step,
-           row_number() OVER (PARTITION BY channel, root ORDER BY since_ms DESC, role) AS place
-           FROM activity WHERE state = 'working' AND ?1 - heard_ms <= lease_ms) newest
+         row_number() OVER (PARTITION BY channel, root ORDER BY since_ms DESC, role) AS place
+         FROM activity WHERE state = 'working' AND ?1 - heard_ms <= lease_ms) newest
          WHERE place = 1 ORDER BY channel, root",
+        [db.now_ms()],
     )?;
-    let rows = statement.query_map([db.now_ms()], |row| {
-        let (channel, root): (String, String) = (row.get(0)?, row.get(1)?);
-        let step: Option<String> = row.get(3)?;
-        Ok(((channel, root), row.get::<_, String>(2)?, step))
-    })?;
-    let mut found = Vec::new();
-    for row in rows {
-        let (place, role, step) = row?;
-        if let Ok(role) = role.parse::<Role>() {
-            let step = step.unwrap_or_else(|| "at work".to_owned());
-            let line = format!("{}: {step}…", role.title());
-            let line = line.chars().take(100).collect();
-            found.push(Job { place, role, line });
-        }
-    }
-    Ok(found)
+    let job = |(place, Known(role), step): (Place, Known<Role>, Option<String>)| {
+        let role = role?;
+        let step = step.unwrap_or_else(|| "at work".to_owned());
+        let line = format!("{}: {step}…", role.title());
+        let line = line.chars().take(100).collect();
+        Some(Job { place, role, line })
+    };
+    Ok(rows.into_iter().filter_map(job).collect())
 }
 
 #[cfg(test)]

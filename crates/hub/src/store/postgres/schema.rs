@@ -3,7 +3,8 @@
 
 use super::{Pg, translate};
 use crate::store::{
-    sql::{Result, params},
+    params,
+    sql::Result,
     versions::{ALSO_IN_POSTGRES, IN_POSTGRES, NEWEST, STEPS},
 };
 

@@ -84,19 +84,3 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
 }
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// A row that need not be there.
-pub(crate) trait OptionalExtension<T> {
-    /// Nothing where there is no row.
-    fn optional(self) -> Result<Option<T>>;
-}
-
-impl<T> OptionalExtension<T> for Result<T> {
-    fn optional(self) -> Result<Option<T>> {
-        match self {
-            Ok(found) => Ok(Some(found)),
-            Err(Error::NoRow) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-}

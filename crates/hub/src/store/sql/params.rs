@@ -7,10 +7,22 @@ pub(crate) trait Params {
     fn each<'a>(&'a self, take: &mut dyn FnMut(Value<'a>));
 }
 
+/// What takes places in a statement: one, but for what is kept in several columns.
+pub(crate) trait Places {
+    fn each<'a>(&'a self, take: &mut dyn FnMut(Value<'a>));
+}
+
+impl<T: ToSql> Places for T {
+    fn each<'a>(&'a self, take: &mut dyn FnMut(Value<'a>)) {
+        take(self.to_value());
+    }
+}
+
 /// Values of different types.
 macro_rules! params {
     ($($value:expr),* $(,)?) => {
-        &[$(&$value as &dyn $crate::store::sql::ToSql),*] as &[&dyn $crate::store::sql::ToSql]
+        &[$(&$value as &dyn $crate::store::sql::Places),*]
+            as &[&dyn $crate::store::sql::Places]
     };
 }
 pub(crate) use params;
@@ -29,9 +41,9 @@ impl<T: ToSql> Params for Listed<T> {
     }
 }
 
-impl Params for &[&dyn ToSql] {
+impl Params for &[&dyn Places] {
     fn each<'a>(&'a self, take: &mut dyn FnMut(Value<'a>)) {
-        self.iter().for_each(|value| take(value.to_value()));
+        self.iter().for_each(|value| value.each(take));
     }
 }
 
@@ -43,15 +55,9 @@ impl Params for [&(dyn ToSql + Send + Sync); 0] {
 /// A list of any length would make `[]` ambiguous.
 macro_rules! lists {
     ($($length:literal),*) => {$(
-        impl<T: ToSql> Params for [T; $length] {
+        impl<T: Places> Params for [T; $length] {
             fn each<'a>(&'a self, take: &mut dyn FnMut(Value<'a>)) {
-                self.iter().for_each(|value| take(value.to_value()));
-            }
-        }
-
-        impl<T: ToSql> Params for &[T; $length] {
-            fn each<'a>(&'a self, take: &mut dyn FnMut(Value<'a>)) {
-                self.iter().for_each(|value| take(value.to_value()));
+                self.iter().for_each(|value| value.each(take));
             }
         }
     )*};

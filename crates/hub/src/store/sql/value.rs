@@ -79,6 +79,22 @@ macro_rules! integers {
 }
 integers!(i64, i32, u32, u16, u8; i64, i32, u32, u16, u64, usize);
 
+macro_rules! counts {
+    ($($written:ty),*) => {$(
+        /// What is greater than any number there is the greatest.
+        impl ToSql for $written {
+            fn to_value(&self) -> Value<'_> {
+                Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+            }
+        }
+
+        impl Typed for $written {
+            const KIND: Kind = Kind::Integer;
+        }
+    )*};
+}
+counts!(u64, usize);
+
 impl ToSql for bool {
     fn to_value(&self) -> Value<'_> {
         Value::Truth(*self)

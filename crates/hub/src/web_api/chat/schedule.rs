@@ -10,14 +10,10 @@ use tracing::warn;
 
 use super::post_of;
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    hub::app::App,
-    identity::{
-        self, Agent,
-        names::{BOT, BOT_USER, TEAM},
-        tokens::random_text,
-    },
-    store::sql::params,
+    error::{Refusal, Result, When, refuse},
+    hub::App,
+    identity::{self, Agent, BOT, BOT_USER, TEAM, tokens::random_text},
+    store::params,
     web_api::{Call, args::Args, by_method, conversations},
     workspace::channels,
 };
@@ -26,41 +22,24 @@ use crate::{
 const FARTHEST: i64 = 120 * 24 * 3600;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-pub(in crate::web_api) async fn schedule(mut call: Call) -> Result<Value, Trouble> {
+pub(in crate::web_api) async fn schedule(mut call: Call) -> Result<Value> {
     conversations::by_name(&mut call).await?;
     let post = post_of(&call)?;
-    if post.text.is_empty() && post.blocks.is_none() && post.attachments.is_none() {
-        return refuse(Refusal::NoText);
-    }
+    post.says_something()?;
     let post_at = call.args.need("post_at", Refusal::InvalidTime)?;
-    let Ok(post_at) = post_at.parse::<i64>() else {
-        return refuse(Refusal::InvalidTime);
-    };
+    let post_at = post_at.parse::<i64>().map_err(|_| Refusal::InvalidTime)?;
     let arguments = call.args.all().to_string();
-    let (agent, fence) = (call.agent.clone(), call.fence.clone());
-    let write = call.app.store.write(move |tx| {
-        agent.check_fence(tx.db(), fence.as_ref())?;
-        agent.may_use(tx.db(), &post.channel)?;
+    let place = post.channel.clone();
+    let write = call.write_in(&place, move |tx, agent| {
         channels::writable(tx.db(), &post.channel)?;
         let now = tx.db().now_ms();
-        if post_at * 1000 <= now {
-            return refuse(Refusal::TimeInPast);
-        }
-        if post_at > now / 1000 + FARTHEST {
-            return refuse(Refusal::TimeTooFar);
-        }
+        Refusal::TimeInPast.when(post_at * 1000 <= now)?;
+        Refusal::TimeTooFar.when(post_at > now / 1000 + FARTHEST)?;
         let id = format!("Q{}", &random_text()[..10]);
         tx.db().execute(
             "INSERT INTO scheduled (id, agent, channel, post_at, arguments, created_ms)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![
-                id,
-                agent.key,
-                post.channel.as_str(),
-                post_at,
-                arguments,
-                now
-            ],
+            params![id, agent.key, post.channel, post_at, arguments, now],
         )?;
         let message = json!({"type": "delayed_message", "text": post.text, "user": BOT_USER,
             "bot_id": BOT, "team": TEAM, "blocks": post.blocks, "username": post.username});
@@ -72,15 +51,15 @@ pub(in crate::web_api) async fn schedule(mut call: Call) -> Result<Value, Troubl
     write.await
 }
 
-pub(in crate::web_api) async fn delete(call: Call) -> Result<Value, Trouble> {
+pub(in crate::web_api) async fn delete(call: Call) -> Result<Value> {
     const BAD: Refusal = Refusal::InvalidScheduledMessageId;
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
     let id = call.args.need("scheduled_message_id", BAD)?;
-    let write = call.app.store.write(move |tx| {
+    let write = call.app.write(move |tx| {
         agent.may_use(tx.db(), &channel)?;
         let gone = tx.db().execute(
             "DELETE FROM scheduled WHERE id = ?1 AND agent = ?2 AND channel = ?3",
-            params![id, agent.key, channel.as_str()],
+            params![id, agent.key, channel],
         )?;
         match gone {
             0 => refuse(BAD),
@@ -90,26 +69,23 @@ pub(in crate::web_api) async fn delete(call: Call) -> Result<Value, Trouble> {
     write.await
 }
 
-pub(in crate::web_api) async fn list(call: Call) -> Result<Value, Trouble> {
+pub(in crate::web_api) async fn list(call: Call) -> Result<Value> {
     let (agent, channel) = (call.agent.clone(), call.args.text("channel"));
     let edge = |name| call.args.number(name).and_then(|at| i64::try_from(at).ok());
     let (oldest, latest) = (edge("oldest"), edge("latest"));
-    let look = call.app.store.read(move |db| {
-        let mut statement = db.prepare_cached(
+    let look = call.app.read(move |db| {
+        let rows = db.rows::<(String, String, i64, Value, i64)>(
             "SELECT id, channel, post_at, arguments, created_ms FROM scheduled WHERE agent = ?1
-               AND (?2 IS NULL OR channel = ?2) AND (?3 IS NULL OR post_at >= ?3)
-               AND (?4 IS NULL OR post_at <= ?4) ORDER BY post_at, id",
+             AND (?2 IS NULL OR channel = ?2) AND (?3 IS NULL OR post_at >= ?3)
+             AND (?4 IS NULL OR post_at <= ?4) ORDER BY post_at, id",
+            params![agent.key, channel, oldest, latest],
         )?;
-        let rows = statement.query_map(params![agent.key, channel, oldest, latest], |row| {
-            let arguments: String = row.get(3)?;
-            let said: Value = serde_json::from_str(&arguments).unwrap_or_default();
-            Ok(
-                json!({"id": row.get::<_, String>(0)?, "channel_id": row.get::<_, String>(1)?,
-                "post_at": row.get::<_, i64>(2)?, "text": said["text"],
-                "date_created": row.get::<_, i64>(4)? / 1000}),
-            )
-        })?;
-        Ok(rows.collect::<Result<Vec<Value>, _>>()?)
+        let shown =
+            |(id, channel, post_at, said, created_ms): (String, String, i64, Value, i64)| {
+                json!({"id": id, "channel_id": channel, "post_at": post_at, "text": said["text"],
+                "date_created": created_ms / 1000})
+            };
+        Ok(rows.into_iter().map(shown).collect())
     });
     let found = look.await?;
     conversations::page(&call, found, "scheduled_messages")
@@ -137,21 +113,15 @@ pub(crate) async fn keep_posting(app: Arc<App>) {
 
 type Due = (String, Agent, String);
 
-async fn due(app: &App) -> Result<Vec<Due>, Trouble> {
-    let look = app.store.read(|db| {
-        let mut statement = db.prepare_cached(
-            "SELECT id, agent, arguments FROM scheduled WHERE post_at <= ?1 ORDER BY post_at, id",
-        )?;
-        let rows = statement.query_map([db.now_ms() / 1000], |row| {
-            let agent: i64 = row.get(1)?;
-            Ok((row.get::<_, String>(0)?, agent, row.get::<_, String>(2)?))
-        })?;
-        let mut found = Vec::new();
-        for row in rows {
-            let (id, agent, arguments) = row?;
-            found.push((id, identity::agent_by_key(db, agent)?, arguments));
-        }
-        Ok(found)
+async fn due(app: &App) -> Result<Vec<Due>> {
+    let look = app.read(|db| {
+        let sql =
+            "SELECT id, agent, arguments FROM scheduled WHERE post_at <= ?1 ORDER BY post_at, id";
+        let rows = db
+            .rows::<(String, i64, String)>(sql, [db.now_ms() / 1000])?
+            .into_iter();
+        rows.map(|(id, agent, arguments)| Ok((id, identity::agent_by_key(db, agent)?, arguments)))
+            .collect()
     });
     look.await
 }
@@ -159,7 +129,7 @@ async fn due(app: &App) -> Result<Vec<Due>, Trouble> {
 /// Taken out first: better not posted than posted twice.
 async fn post(app: &Arc<App>, id: String, agent: Agent, arguments: &str) {
     let gone = id.clone();
-    let take = app.as_owner().write(move |tx| {
+    let take = app.write_as_owner(move |tx| {
         let sql = "DELETE FROM scheduled WHERE id = ?1";
         Ok(tx.db().execute(sql, [&gone])?)
     });

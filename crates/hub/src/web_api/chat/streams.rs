@@ -5,12 +5,8 @@ use serde_json::{Value, json};
 
 use super::{blocks, own_message, post_of};
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-        tx::Tx,
-    },
+    error::{Refusal, Result, When, refuse},
+    store::{Db, Tx, params},
     web_api::Call,
     workspace::{
         channels::{self, Kind},
@@ -21,7 +17,7 @@ use crate::{
 };
 
 /// The Markdown of a call: as it is, or as chunks, of which tasks become lines.
-fn markdown_of(call: &Call) -> Result<String, Trouble> {
+fn markdown_of(call: &Call) -> Result<String> {
     let mut markdown = call.args.text("markdown_text").unwrap_or_default();
     let chunks = call.args.json("chunks", Refusal::InvalidArguments)?;
     for chunk in chunks
@@ -47,36 +43,28 @@ fn markdown_of(call: &Call) -> Result<String, Trouble> {
     }
 }
 
-pub(in crate::web_api) async fn start(call: Call) -> Result<Value, Trouble> {
+pub(in crate::web_api) async fn start(call: Call) -> Result<Value> {
     let markdown = markdown_of(&call)?;
     let mut post = post_of(&call)?;
     post.text = butler_slack::mrkdwn::from_markdown(&markdown);
-    if post.thread_ts.is_none() {
-        return refuse(Refusal::InvalidThreadTs);
-    }
+    Refusal::InvalidThreadTs.when(post.thread_ts.is_none())?;
     let named = |field: &str| call.args.text(field).is_some();
     let (user, team) = (named("recipient_user_id"), named("recipient_team_id"));
-    let (agent, fence) = (call.agent.clone(), call.fence.clone());
-    let write = call.app.store.write(move |tx| {
-        agent.check_fence(tx.db(), fence.as_ref())?;
-        agent.may_use(tx.db(), &post.channel)?;
+    let place = post.channel.clone();
+    let write = call.write_in(&place, move |tx, agent| {
         channels::writable(tx.db(), &post.channel)?;
         if channels::get(tx.db(), &post.channel)?.kind != Kind::Direct {
-            if !user {
-                return refuse(Refusal::MissingRecipientUserId);
-            }
-            if !team {
-                return refuse(Refusal::MissingRecipientTeamId);
-            }
+            Refusal::MissingRecipientUserId.when(!user)?;
+            Refusal::MissingRecipientTeamId.when(!team)?;
         }
-        outbox::check_name(&agent, post.username.as_deref())?;
-        let mut draft = outbox::draft_of(&agent, &post, None);
+        outbox::check_name(agent, post.username.as_deref())?;
+        let mut draft = outbox::draft_of(agent, &post, None);
         draft.text.clone_from(&post.text);
         draft.shape = Shape::Streaming;
         let (ts, _) = message::write(tx, draft)?;
         tx.db().execute(
             "INSERT INTO streams (channel, ts, markdown) VALUES (?1, ?2, ?3)",
-            params![post.channel.as_str(), ts.as_str(), markdown],
+            params![post.channel, ts, markdown],
         )?;
         Ok(json!({"channel": post.channel, "ts": ts}))
     });
@@ -84,53 +72,29 @@ pub(in crate::web_api) async fn start(call: Call) -> Result<Value, Trouble> {
 }
 
 /// What was written of a message so far, while it is being written.
-pub(crate) fn so_far(
-    db: &Db,
-    channel: &ChannelId,
-    ts: &MessageTs,
-) -> Result<Option<String>, Trouble> {
-    Ok(db
-        .prepare_cached("SELECT markdown FROM streams WHERE channel = ?1 AND ts = ?2")?
-        .query_row([channel.as_str(), ts.as_str()], |row| row.get(0))
-        .optional()?)
+pub(crate) fn so_far(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<Option<String>> {
+    Ok(db.first(
+        "SELECT markdown FROM streams WHERE channel = ?1 AND ts = ?2",
+        params![channel, ts],
+    )?)
 }
 
-pub(in crate::web_api) async fn append(call: Call) -> Result<Value, Trouble> {
-    go_on(call, false).await
-}
-
-pub(in crate::web_api) async fn stop(call: Call) -> Result<Value, Trouble> {
-    go_on(call, true).await
-}
-
-async fn go_on(call: Call, ends: bool) -> Result<Value, Trouble> {
-    let channel = call.args.channel()?;
-    let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
-        return refuse(Refusal::MessageNotFound);
-    };
+pub(in crate::web_api) async fn go_on(call: Call, ends: bool) -> Result<Value> {
+    let (channel, ts) = (call.args.channel()?, call.args.message()?);
     let more = markdown_of(&call)?;
-    if more.is_empty() && !ends {
-        return refuse(Refusal::NoText);
-    }
+    Refusal::NoText.when(more.is_empty() && !ends)?;
     let mut blocks = blocks::checked(call.args.json("blocks", Refusal::InvalidBlocksFormat)?)?;
     if let Some(blocks) = &mut blocks {
         gate::clean_value(&call.app.redactor, blocks);
     }
     let metadata = super::own_metadata(&call)?;
-    if metadata.as_ref().is_some_and(is_card) {
-        return refuse(Refusal::InvalidMetadataFormat);
-    }
-    let (agent, fence) = (call.agent.clone(), call.fence.clone());
-    let write = call.app.store.write(move |tx| {
-        agent.check_fence(tx.db(), fence.as_ref())?;
-        let old = own_message(tx.db(), &agent, &channel, &ts, Refusal::CantUpdateMessage)?;
-        let Some(mut markdown) = so_far(tx.db(), &channel, &ts)? else {
-            return refuse(Refusal::MessageNotInStreamingState);
-        };
+    Refusal::InvalidMetadataFormat.when(metadata.as_ref().is_some_and(is_card))?;
+    let write = call.write(move |tx, agent| {
+        let old = own_message(tx.db(), agent, &channel, &ts, Refusal::CantUpdateMessage)?;
+        let mut markdown =
+            so_far(tx.db(), &channel, &ts)?.ok_or(Refusal::MessageNotInStreamingState)?;
         markdown.push_str(&more);
-        if markdown.chars().count() > 12_000 {
-            return refuse(Refusal::MsgTooLong);
-        }
+        Refusal::MsgTooLong.when(markdown.chars().count() > 12_000)?;
         let text = butler_slack::mrkdwn::from_markdown(&markdown);
         let edit_ts = tx.next_ts().to_string();
         let mut body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
@@ -159,12 +123,10 @@ fn note(
     tx: &Tx<'_>,
     (channel, ts): (&ChannelId, &MessageTs),
     markdown: Option<&String>,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let sql = match markdown {
         Some(_) => "UPDATE streams SET markdown = ?3 WHERE channel = ?1 AND ts = ?2",
         None => "DELETE FROM streams WHERE channel = ?1 AND ts = ?2 AND ?3 IS NULL",
     };
-    tx.db()
-        .execute(sql, params![channel.as_str(), ts.as_str(), markdown])?;
-    Ok(())
+    tx.db().run(sql, params![channel, ts, markdown])
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::post_of;
 use crate::{
-    error::{Refusal, Trouble, refuse},
+    error::{Refusal, Result, When, refuse},
     web_api::Call,
     workspace::{
         channels, decide, gate,
@@ -13,17 +13,13 @@ use crate::{
     },
 };
 
-pub(in crate::web_api) async fn me_message(call: Call) -> Result<Value, Trouble> {
+pub(in crate::web_api) async fn me_message(call: Call) -> Result<Value> {
     let post = post_of(&call)?;
-    if post.text.is_empty() {
-        return refuse(Refusal::NoText);
-    }
-    let (agent, fence) = (call.agent.clone(), call.fence.clone());
-    let write = call.app.store.write(move |tx| {
-        agent.check_fence(tx.db(), fence.as_ref())?;
-        agent.may_use(tx.db(), &post.channel)?;
+    Refusal::NoText.when(post.text.is_empty())?;
+    let place = post.channel.clone();
+    let write = call.write_in(&place, move |tx, agent| {
         channels::writable(tx.db(), &post.channel)?;
-        let mut draft = outbox::draft_of(&agent, &post, None);
+        let mut draft = outbox::draft_of(agent, &post, None);
         draft.text.clone_from(&post.text);
         draft.shape = Shape::Me;
         let (ts, _) = message::write(tx, draft)?;
@@ -33,11 +29,8 @@ pub(in crate::web_api) async fn me_message(call: Call) -> Result<Value, Trouble>
 }
 
 /// Attachments for links of a message; a second one for a link replaces the first.
-pub(in crate::web_api) async fn unfurl(call: Call) -> Result<Value, Trouble> {
-    let channel = call.args.channel()?;
-    let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
-        return refuse(Refusal::MessageNotFound);
-    };
+pub(in crate::web_api) async fn unfurl(call: Call) -> Result<Value> {
+    let (channel, ts) = (call.args.channel()?, call.args.message()?);
     let given = call.args.json("unfurls", Refusal::MissingUnfurls)?;
     let Some(Value::Object(mut unfurls)) = given else {
         return refuse(Refusal::MissingUnfurls);
@@ -45,16 +38,10 @@ pub(in crate::web_api) async fn unfurl(call: Call) -> Result<Value, Trouble> {
     for unfurl in unfurls.values_mut() {
         gate::clean_value(&call.app.redactor, unfurl);
     }
-    let (agent, fence) = (call.agent.clone(), call.fence.clone());
-    let write = call.app.store.write(move |tx| {
-        agent.check_fence(tx.db(), fence.as_ref())?;
-        agent.may_use(tx.db(), &channel)?;
-        let Some(old) = message::find(tx.db(), &channel, &ts)? else {
-            return refuse(Refusal::MessageNotFound);
-        };
-        if decide::is_card(tx.db(), &channel, &ts)? {
-            return refuse(Refusal::CannotUnfurlMessage);
-        }
+    let place = channel.clone();
+    let write = call.write_in(&place, move |tx, _| {
+        let old = message::get(tx.db(), &channel, &ts)?;
+        Refusal::CannotUnfurlMessage.when(decide::is_card(tx.db(), &channel, &ts)?)?;
         let mut body = old.body.clone();
         let mut attachments = body["attachments"].as_array().cloned().unwrap_or_default();
         for (url, mut unfurl) in unfurls {

@@ -6,17 +6,14 @@ use serde_json::{Value, json};
 
 use super::named;
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    identity::{
-        Agent,
-        names::{BOT_USER, TEAM, id_of},
-    },
+    error::{Refusal, Result, When, refuse},
+    identity::{Agent, BOT_USER, TEAM, id_of},
     log::{self, Happening},
-    store::{sql::params, tx::Tx},
+    store::{Tx, params},
     web_api::Call,
     workspace::{
-        channels::members,
-        channels::{self, Channel, Kind},
+        Channel,
+        channels::{self, Kind, members},
     },
 };
 
@@ -26,37 +23,42 @@ pub(super) fn tell(
     agent: &Agent,
     channel: &ChannelId,
     mut event: Value,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let place = tx.next_ts();
     event["event_ts"] = json!(place);
     let thread = ThreadId::new(channel.clone(), place);
     log::append(tx, Happening::new(thread, Some(agent.role), event)).map(drop)
 }
 
+/// Does something with the channel that a call names.
+async fn in_channel<T: Send + 'static>(
+    call: &Call,
+    work: impl FnOnce(&mut Tx<'_>, &Agent, &Channel) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let channel = call.args.channel()?;
+    let id = channel.clone();
+    call.write_in(&channel, move |tx, agent| {
+        let channel = channels::get(tx.db(), &id)?;
+        work(tx, agent, &channel)
+    })
+    .await
+}
+
 /// Changes the channel that a call names, and answers with it.
 async fn change(
     call: Call,
-    work: impl FnOnce(&mut Tx<'_>, &Agent, &Channel) -> Result<(), Trouble> + Send + 'static,
-) -> Result<Value, Trouble> {
-    let (agent, fence, id) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
-    let write = call.app.store.write(move |tx| {
-        agent.check_fence(tx.db(), fence.as_ref())?;
-        agent.may_use(tx.db(), &id)?;
-        let channel = channels::get(tx.db(), &id)?;
-        work(tx, &agent, &channel)?;
-        let channel = channels::get(tx.db(), &id)?;
+    work: impl FnOnce(&mut Tx<'_>, &Agent, &Channel) -> Result<()> + Send + 'static,
+) -> Result<Value> {
+    let write = in_channel(&call, move |tx, agent, channel| {
+        work(tx, agent, channel)?;
+        let channel = channels::get(tx.db(), &channel.id)?;
         Ok(json!({"channel": channels::shown(tx.db(), &channel)?}))
     });
     write.await
 }
 
-/// Whether the app is in a channel that is still in use.
-fn at_home(tx: &Tx<'_>, channel: &Channel) -> Result<(), Trouble> {
-    channels::writable(tx.db(), &channel.id)
-}
-
 /// Direct messages have neither name nor topic, and nobody can be asked into them.
-fn not_direct(channel: &Channel) -> Result<(), Trouble> {
+fn not_direct(channel: &Channel) -> Result<()> {
     match channel.kind {
         Kind::Public | Kind::Private => Ok(()),
         _ => refuse(Refusal::MethodNotSupportedForChannelType),
@@ -69,14 +71,14 @@ fn users_of(call: &Call) -> Vec<String> {
     names.filter(|user| !user.is_empty()).collect()
 }
 
-fn came(tx: &mut Tx<'_>, agent: &Agent, channel: &Channel, user: &str) -> Result<(), Trouble> {
+fn came(tx: &mut Tx<'_>, agent: &Agent, channel: &Channel, user: &str) -> Result<()> {
     members::set(tx.db(), channel, user, true)?;
     let event = json!({"type": "member_joined_channel", "user": user, "channel": channel.id,
         "channel_type": moved(channel), "team": TEAM, "inviter": BOT_USER});
     tell(tx, agent, &channel.id, event)
 }
 
-fn went(tx: &mut Tx<'_>, agent: &Agent, channel: &Channel, user: &str) -> Result<(), Trouble> {
+fn went(tx: &mut Tx<'_>, agent: &Agent, channel: &Channel, user: &str) -> Result<()> {
     let event = json!({"type": "member_left_channel", "user": user, "channel": channel.id,
         "channel_type": moved(channel), "team": TEAM});
     tell(tx, agent, &channel.id, event)?;
@@ -91,23 +93,15 @@ fn moved(channel: &Channel) -> &'static str {
     }
 }
 
-pub(crate) async fn join(call: Call) -> Result<Value, Trouble> {
-    let (agent, fence, id) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
-    let write = call.app.store.write(move |tx| {
-        agent.check_fence(tx.db(), fence.as_ref())?;
-        agent.may_use(tx.db(), &id)?;
-        let channel = channels::get(tx.db(), &id)?;
-        let is_in = members::is_in(tx.db(), &channel, BOT_USER)?;
-        if channel.kind != Kind::Public && !is_in {
-            return refuse(Refusal::MethodNotSupportedForChannelType);
-        }
-        if channel.archived {
-            return refuse(Refusal::IsArchived);
-        }
+pub(crate) async fn join(call: Call) -> Result<Value> {
+    let write = in_channel(&call, |tx, agent, channel| {
+        let is_in = members::is_in(tx.db(), channel, BOT_USER)?;
+        Refusal::MethodNotSupportedForChannelType.when(channel.kind != Kind::Public && !is_in)?;
+        Refusal::IsArchived.when(channel.archived)?;
         if !is_in {
-            came(tx, &agent, &channel, BOT_USER)?;
+            came(tx, agent, channel, BOT_USER)?;
         }
-        let mut answer = json!({"channel": channels::shown(tx.db(), &channel)?});
+        let mut answer = json!({"channel": channels::shown(tx.db(), channel)?});
         if is_in {
             answer["warning"] = json!("already_in_channel");
             answer["response_metadata"] = json!({"warnings": ["already_in_channel"]});
@@ -117,38 +111,28 @@ pub(crate) async fn join(call: Call) -> Result<Value, Trouble> {
     write.await
 }
 
-pub(crate) async fn leave(call: Call) -> Result<Value, Trouble> {
-    let (agent, fence, id) = (call.agent.clone(), call.fence.clone(), call.args.channel()?);
-    let write = call.app.store.write(move |tx| {
-        agent.check_fence(tx.db(), fence.as_ref())?;
-        agent.may_use(tx.db(), &id)?;
-        let channel = channels::get(tx.db(), &id)?;
-        not_direct(&channel)?;
-        if !members::is_in(tx.db(), &channel, BOT_USER)? {
+pub(crate) async fn leave(call: Call) -> Result<Value> {
+    let write = in_channel(&call, |tx, agent, channel| {
+        not_direct(channel)?;
+        if !members::is_in(tx.db(), channel, BOT_USER)? {
             return Ok(json!({"not_in_channel": true}));
         }
-        went(tx, &agent, &channel, BOT_USER)?;
+        went(tx, agent, channel, BOT_USER)?;
         Ok(json!({}))
     });
     write.await
 }
 
-pub(crate) async fn invite(call: Call) -> Result<Value, Trouble> {
+pub(crate) async fn invite(call: Call) -> Result<Value> {
     let users = users_of(&call);
-    if users.is_empty() {
-        return refuse(Refusal::NoUser);
-    }
+    Refusal::NoUser.when(users.is_empty())?;
     change(call, move |tx, agent, channel| {
         not_direct(channel)?;
-        at_home(tx, channel)?;
+        channels::writable(tx.db(), &channel.id)?;
         for user in &users {
-            if user == BOT_USER {
-                return refuse(Refusal::CantInviteSelf);
-            }
+            Refusal::CantInviteSelf.when(user == BOT_USER)?;
             channels::user(tx.db(), &UserId::new(user.as_str()))?;
-            if members::is_in(tx.db(), channel, user)? {
-                return refuse(Refusal::AlreadyInChannel);
-            }
+            Refusal::AlreadyInChannel.when(members::is_in(tx.db(), channel, user)?)?;
             came(tx, agent, channel, user)?;
         }
         Ok(())
@@ -156,18 +140,14 @@ pub(crate) async fn invite(call: Call) -> Result<Value, Trouble> {
     .await
 }
 
-pub(crate) async fn kick(call: Call) -> Result<Value, Trouble> {
+pub(crate) async fn kick(call: Call) -> Result<Value> {
     let user = call.args.need("user", Refusal::NoUser)?;
     change(call, move |tx, agent, channel| {
         not_direct(channel)?;
-        at_home(tx, channel)?;
-        if user == BOT_USER {
-            return refuse(Refusal::CantKickSelf);
-        }
+        channels::writable(tx.db(), &channel.id)?;
+        Refusal::CantKickSelf.when(user == BOT_USER)?;
         channels::user(tx.db(), &UserId::new(user.as_str()))?;
-        if !members::is_in(tx.db(), channel, &user)? {
-            return refuse(Refusal::NotInChannel);
-        }
+        Refusal::NotInChannel.when(!members::is_in(tx.db(), channel, &user)?)?;
         went(tx, agent, channel, &user)
     })
     .await?;
@@ -175,18 +155,16 @@ pub(crate) async fn kick(call: Call) -> Result<Value, Trouble> {
 }
 
 /// Sets the topic or the purpose; they are told of as messages.
-async fn describe(call: Call, field: &'static str) -> Result<Value, Trouble> {
+pub(crate) async fn describe(call: Call, field: &'static str) -> Result<Value> {
     let words = call.args.text(field).unwrap_or_default();
-    if words.chars().count() > 250 {
-        return refuse(Refusal::TooLong);
-    }
+    Refusal::TooLong.when(words.chars().count() > 250)?;
     let mut kept = words.clone();
     crate::workspace::gate::clean_text(&call.app.redactor, &mut kept);
     let set = kept.clone();
     let mut answer = change(call, move |tx, agent, channel| {
-        at_home(tx, channel)?;
+        channels::writable(tx.db(), &channel.id)?;
         let sql = format!("UPDATE channels SET {field} = ?2 WHERE id = ?1");
-        tx.db().execute(&sql, params![channel.id.as_str(), set])?;
+        tx.db().execute(&sql, params![channel.id, set])?;
         let event = json!({"type": "message", "subtype": format!("channel_{field}"),
             "user": BOT_USER, "channel": channel.id, "ts": tx.next_ts(), field: set,
             "channel_type": channel.kind.channel_type(),
@@ -198,16 +176,8 @@ async fn describe(call: Call, field: &'static str) -> Result<Value, Trouble> {
     Ok(answer)
 }
 
-pub(crate) async fn set_topic(call: Call) -> Result<Value, Trouble> {
-    describe(call, "topic").await
-}
-
-pub(crate) async fn set_purpose(call: Call) -> Result<Value, Trouble> {
-    describe(call, "purpose").await
-}
-
 /// Puts a channel away, or takes it out again.
-async fn put_away(call: Call, away: bool) -> Result<Value, Trouble> {
+pub(crate) async fn put_away(call: Call, away: bool) -> Result<Value> {
     change(call, move |tx, agent, channel| {
         not_direct(channel)?;
         if channel.archived == away {
@@ -218,7 +188,7 @@ async fn put_away(call: Call, away: bool) -> Result<Value, Trouble> {
         }
         tx.db().execute(
             "UPDATE channels SET archived = ?2 WHERE id = ?1",
-            params![channel.id.as_str(), away],
+            params![channel.id, away],
         )?;
         let kind = if away {
             "channel_archive"
@@ -232,25 +202,15 @@ async fn put_away(call: Call, away: bool) -> Result<Value, Trouble> {
     Ok(json!({}))
 }
 
-pub(crate) async fn archive(call: Call) -> Result<Value, Trouble> {
-    put_away(call, true).await
-}
-
-pub(crate) async fn unarchive(call: Call) -> Result<Value, Trouble> {
-    put_away(call, false).await
-}
-
-pub(crate) async fn rename(call: Call) -> Result<Value, Trouble> {
+pub(crate) async fn rename(call: Call) -> Result<Value> {
     let name = named(&call)?;
     change(call, move |tx, agent, channel| {
         not_direct(channel)?;
-        at_home(tx, channel)?;
-        if channel.name != name && channels::is_taken(tx.db(), &name)? {
-            return refuse(Refusal::NameTaken);
-        }
+        channels::writable(tx.db(), &channel.id)?;
+        Refusal::NameTaken.when(channel.name != name && channels::is_taken(tx.db(), &name)?)?;
         tx.db().execute(
             "UPDATE channels SET name = ?2 WHERE id = ?1",
-            [channel.id.as_str(), &name],
+            params![channel.id, name],
         )?;
         let event = json!({"type": "channel_rename", "channel": {"id": channel.id, "name": name,
             "name_normalized": name, "created": channel.created_ms / 1000}});
@@ -260,15 +220,15 @@ pub(crate) async fn rename(call: Call) -> Result<Value, Trouble> {
 }
 
 /// How far the app has read; nobody here asks it.
-pub(crate) async fn mark(call: Call) -> Result<Value, Trouble> {
-    let ts = call.args.ts("ts", Refusal::BadTimestamp)?;
-    ts.ok_or(Trouble::Refused(Refusal::BadTimestamp))?;
+pub(crate) async fn mark(call: Call) -> Result<Value> {
+    const BAD: Refusal = Refusal::BadTimestamp;
+    call.args.need_ts("ts", BAD, BAD)?;
     super::info(call).await?;
     Ok(json!({}))
 }
 
 /// A conversation of the app with one person or with several.
-pub(crate) async fn open(call: Call) -> Result<Value, Trouble> {
+pub(crate) async fn open(call: Call) -> Result<Value> {
     if call.args.text("channel").is_some() {
         let mut answer = super::info(call).await?;
         answer["no_op"] = json!(true);
@@ -278,7 +238,7 @@ pub(crate) async fn open(call: Call) -> Result<Value, Trouble> {
     let users = users_of(&call);
     let whole = call.args.flag("return_im");
     let agent = call.agent.clone();
-    let write = call.app.store.write(move |tx| {
+    let write = call.app.write(move |tx| {
         let (channel, known) = direct(tx, &agent.repo, &users)?;
         let mut shown = channels::shown(tx.db(), &channel)?;
         if !whole {
@@ -295,16 +255,10 @@ pub(crate) async fn open(call: Call) -> Result<Value, Trouble> {
 }
 
 /// The conversation with these people, and whether there was one already.
-pub(crate) fn direct(
-    tx: &Tx<'_>,
-    repo: &str,
-    users: &[String],
-) -> Result<(Channel, bool), Trouble> {
+pub(crate) fn direct(tx: &Tx<'_>, repo: &str, users: &[String]) -> Result<(Channel, bool)> {
     // Who asks is there anyway.
     let users: Vec<&String> = users.iter().filter(|user| *user != BOT_USER).collect();
-    if users.is_empty() {
-        return refuse(Refusal::UsersListNotSupplied);
-    }
+    Refusal::UsersListNotSupplied.when(users.is_empty())?;
     let mut names = Vec::new();
     for user in &users {
         let found = channels::user(tx.db(), &UserId::new(user.as_str()))?;
@@ -335,7 +289,7 @@ pub(crate) fn direct(
     Ok((channel, false))
 }
 
-pub(crate) async fn close(call: Call) -> Result<Value, Trouble> {
+pub(crate) async fn close(call: Call) -> Result<Value> {
     super::info(call).await?;
     Ok(json!({"no_op": true, "already_closed": true}))
 }

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::{Drawn, draw, words::tests::back};
-use crate::error::Trouble;
+use crate::error::{Result, Trouble};
 
 /// Something under a label, as a reader finds it.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,11 +30,7 @@ fn drawn_in(language: Option<&str>, subject: &Subject, remarks: Vec<Remark>) -> 
     drawing(language, subject, remarks).unwrap()
 }
 
-fn drawing(
-    language: Option<&str>,
-    subject: &Subject,
-    remarks: Vec<Remark>,
-) -> Result<Drawn, Trouble> {
+fn drawing(language: Option<&str>, subject: &Subject, remarks: Vec<Remark>) -> Result<Drawn> {
     let tag = CardTag {
         request: RequestId::new("k3m9qa"),
         kind: subject.kind(),

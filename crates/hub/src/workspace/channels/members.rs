@@ -3,24 +3,21 @@
 
 use super::{self as channels, Channel, Kind};
 use crate::{
-    error::Trouble,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    error::Result,
+    store::{Db, params},
 };
 
 /// Whether somebody is in a channel.
-pub(crate) fn is_in(db: &Db, channel: &Channel, user: &str) -> Result<bool, Trouble> {
-    let told: Option<bool> = db
-        .prepare_cached("SELECT present FROM members WHERE channel = ?1 AND user = ?2")?
-        .query_row(params![channel.id.as_str(), user], |row| row.get(0))
-        .optional()?;
+pub(crate) fn is_in(db: &Db, channel: &Channel, user: &str) -> Result<bool> {
+    let told: Option<bool> = db.first(
+        "SELECT present FROM members WHERE channel = ?1 AND user = ?2",
+        params![channel.id, user],
+    )?;
     Ok(told.unwrap_or(channel.kind == Kind::Public))
 }
 
 /// Everybody in a channel.
-pub(crate) fn of(db: &Db, channel: &Channel) -> Result<Vec<String>, Trouble> {
+pub(crate) fn of(db: &Db, channel: &Channel) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for user in channels::users(db)? {
         let id = user["id"].as_str().unwrap_or_default();
@@ -32,11 +29,10 @@ pub(crate) fn of(db: &Db, channel: &Channel) -> Result<Vec<String>, Trouble> {
 }
 
 /// Somebody comes or goes.
-pub(crate) fn set(db: &Db, channel: &Channel, user: &str, present: bool) -> Result<(), Trouble> {
-    db.prepare_cached(
+pub(crate) fn set(db: &Db, channel: &Channel, user: &str, present: bool) -> Result<()> {
+    db.run(
         "INSERT INTO members (channel, user, present) VALUES (?1, ?2, ?3)
          ON CONFLICT (channel, user) DO UPDATE SET present = excluded.present",
-    )?
-    .execute(params![channel.id.as_str(), user, present])?;
-    Ok(())
+        params![channel.id, user, present],
+    )
 }

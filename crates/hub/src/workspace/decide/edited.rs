@@ -9,16 +9,12 @@ use butler_protocol::{
 };
 use serde::Deserialize;
 
-use super::{Click, Rules, decide_in, view};
+use super::{Click, Rules, body_of, decide_in, view};
 use crate::{
-    agent_api, budget,
-    error::{Refusal, Trouble, refuse},
+    budget,
+    error::{Refusal, Result, When, refuse},
     identity::Person,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-        tx::Tx,
-    },
+    store::{Db, Tx, params},
     workspace::{access, card, channels, message},
 };
 
@@ -41,20 +37,16 @@ pub(crate) struct PlanEdit {
     /// How hard it is; the model follows from it, unless one is named.
     pub(crate) complexity: Complexity,
     /// What the thread may cost, in dollars.
-    #[serde(default)]
     pub(crate) cap: Option<Usd>,
     /// Who builds it: a name of the pool, or a model.
-    #[serde(default)]
     pub(crate) model: Option<String>,
 }
 
 impl PlanEdit {
     /// The plan with these changes. A step whose words stay keeps its place in the code.
-    pub(crate) fn apply(&self, plan: &Plan) -> Result<Plan, Trouble> {
+    pub(crate) fn apply(&self, plan: &Plan) -> Result<Plan> {
         let steps = lines(&self.steps)?;
-        if steps.is_empty() {
-            return refuse(Refusal::NoText);
-        }
+        Refusal::NoText.when(steps.is_empty())?;
         let place = |text: &str| {
             let known = plan.steps.iter().find(|step| step.text == text);
             known.and_then(|step| step.place.clone())
@@ -77,15 +69,13 @@ impl PlanEdit {
     }
 }
 
-fn lines(given: &[String]) -> Result<Vec<String>, Trouble> {
+fn lines(given: &[String]) -> Result<Vec<String>> {
     let kept = given.iter().map(|line| line.trim());
     let kept: Vec<String> = kept
         .filter(|line| !line.is_empty())
         .map(str::to_owned)
         .collect();
-    if kept.len() > MOST || kept.iter().any(|line| line.len() > LONGEST) {
-        return refuse(Refusal::MsgTooLong);
-    }
+    Refusal::MsgTooLong.when(kept.len() > MOST || kept.iter().any(|line| line.len() > LONGEST))?;
     Ok(kept)
 }
 
@@ -94,7 +84,7 @@ pub(crate) fn open_plans(
     db: &Db,
     repo: &str,
     cards: &[DecisionView],
-) -> Result<Vec<(RequestId, Plan)>, Trouble> {
+) -> Result<Vec<(RequestId, Plan)>> {
     let mut found = Vec::new();
     for card in cards {
         if card.decided.is_some() || card.asked.kind != DecisionKind::Plan {
@@ -111,16 +101,6 @@ pub(crate) fn open_plans(
     Ok(found)
 }
 
-/// What an agent sent for a card; nothing for cards of earlier releases.
-fn body_of(db: &Db, repo: &str, request: &RequestId) -> Result<Option<CardBody>, Trouble> {
-    let body: Option<String> = db
-        .prepare_cached("SELECT body FROM card_bodies WHERE repo = ?1 AND request = ?2")?
-        .query_row(params![repo, request.as_str()], |row| row.get(0))
-        .optional()?;
-    let Some(body) = body else { return Ok(None) };
-    Ok(serde_json::from_slice(&agent_api::body(db, repo, &body)?).ok())
-}
-
 /// Approves a plan as a person changed it.
 pub(crate) fn approve(
     tx: &mut Tx<'_>,
@@ -128,19 +108,15 @@ pub(crate) fn approve(
     person: &Person,
     click: &Click,
     edit: &PlanEdit,
-) -> Result<Decision, Trouble> {
+) -> Result<Decision> {
     let repo = channels::get(tx.db(), &click.channel)?.repo;
     let Some(DecisionView { asked, decided, .. }) = view(tx.db(), &repo, &click.action.request)?
     else {
         return refuse(Refusal::UnknownRequest);
     };
     access::check(tx.db(), rules, &repo, &asked, person)?;
-    if decided.is_some() {
-        return refuse(Refusal::AlreadyDecided);
-    }
-    let Some(body) = body_of(tx.db(), &repo, &asked.request)? else {
-        return refuse(Refusal::InvalidCard);
-    };
+    Refusal::AlreadyDecided.when(decided.is_some())?;
+    let body = body_of(tx.db(), &repo, &asked.request)?.ok_or(Refusal::InvalidCard)?;
     let Subject::Plan(plan) = &body.subject else {
         return refuse(Refusal::InvalidChoice);
     };
@@ -171,7 +147,7 @@ fn put_in_place(
     plan: Plan,
     body: CardBody,
     person: &Person,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let kept = serde_json::to_string(&plan)?;
     let mut remarks = body.remarks;
     // What the agent said of model and money was about the plan before.
@@ -198,9 +174,8 @@ fn put_in_place(
         // What is decided about must stand on the card, whole.
         return refuse(Refusal::MsgTooLong);
     }
-    let Some(old) = message::find(tx.db(), &click.channel, &click.message)? else {
-        return refuse(Refusal::MessageNotFound);
-    };
+    let old =
+        message::find(tx.db(), &click.channel, &click.message)?.ok_or(Refusal::MessageNotFound)?;
     let edit_ts = tx.next_ts().to_string();
     let fresh = message::edited(
         old.body.clone(),
@@ -210,10 +185,10 @@ fn put_in_place(
         &edit_ts,
     );
     message::redraw(tx, &click.channel, &old, &fresh)?;
-    tx.db()
-        .prepare_cached("UPDATE cards SET edited = ?3 WHERE repo = ?1 AND request = ?2")?
-        .execute(params![repo, request.as_str(), kept])?;
-    Ok(())
+    tx.db().run(
+        "UPDATE cards SET edited = ?3 WHERE repo = ?1 AND request = ?2",
+        params![repo, request, kept],
+    )
 }
 
 #[cfg(test)]

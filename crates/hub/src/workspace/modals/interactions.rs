@@ -6,21 +6,15 @@ use serde_json::{Value, json};
 
 use super::{View, add, clear, close, get, keep, trigger, update};
 use crate::{
-    error::{Refusal, Trouble, refuse},
-    identity::{
-        Agent, Person,
-        names::{APP, TEAM},
-    },
+    error::{Refusal, Result, refuse},
+    identity::{APP, Agent, Person, TEAM},
     log::{self, Happening},
-    person_api::person_actions::{Press, pressed_element},
-    store::{db::Db, tx::Tx},
+    person_api::{Press, person_actions::pressed_element},
+    store::{Db, Tx},
     web_api::{changes, response_url},
     workspace::{
-        channels,
-        decide::Rules,
-        message,
-        pressed::fields,
-        pressed::{self, tell},
+        Rules, channels, message,
+        pressed::{self, fields, tell},
         read,
     },
 };
@@ -29,12 +23,7 @@ use crate::{
 pub(crate) const UNANSWERED: &str = "";
 
 /// What every payload of a person begins with.
-fn payload(
-    tx: &mut Tx<'_>,
-    kind: &str,
-    person: &Person,
-    thread: &ThreadId,
-) -> Result<Value, Trouble> {
+fn payload(tx: &mut Tx<'_>, kind: &str, person: &Person, thread: &ThreadId) -> Result<Value> {
     Ok(json!({
         "type": kind, "team": {"id": TEAM, "domain": "codebutler"},
         "user": {"id": person.id, "username": person.name, "name": person.name, "team_id": TEAM},
@@ -44,7 +33,7 @@ fn payload(
 }
 
 /// A view that this person sees.
-fn own(db: &Db, person: &Person, id: &str) -> Result<View, Trouble> {
+fn own(db: &Db, person: &Person, id: &str) -> Result<View> {
     let view = get(db, id)?;
     match view.person == person.id {
         true => Ok(view),
@@ -58,7 +47,7 @@ pub(crate) fn submit(
     person: &Person,
     id: &str,
     state: Option<&Value>,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let mut view = own(tx.db(), person, id)?;
     fill_in(&mut view, state);
     keep(tx, &view.thread, &view.body, None)?;
@@ -86,7 +75,7 @@ pub(crate) fn ask_options(
     id: &str,
     element: (Option<&str>, &str),
     typed: &str,
-) -> Result<u64, Trouble> {
+) -> Result<u64> {
     let view = own(tx.db(), person, id)?;
     let mut asked = pressed::suggestion(&view.body["blocks"], person, element, typed)?;
     asked["container"] = json!({"type": "view", "view_id": view.id()});
@@ -95,7 +84,7 @@ pub(crate) fn ask_options(
 }
 
 /// A person closes a modal, or all of them where the app wants it so.
-pub(crate) fn put_away(tx: &mut Tx<'_>, person: &Person, id: &str) -> Result<(), Trouble> {
+pub(crate) fn put_away(tx: &mut Tx<'_>, person: &Person, id: &str) -> Result<()> {
     let view = own(tx.db(), person, id)?;
     let all = view.body["clear_on_close"] == true;
     if all {
@@ -115,17 +104,10 @@ pub(crate) fn put_away(tx: &mut Tx<'_>, person: &Person, id: &str) -> Result<(),
 }
 
 /// A person uses an element of a view.
-pub(crate) fn press(
-    tx: &mut Tx<'_>,
-    person: &Person,
-    id: &str,
-    press: Press,
-) -> Result<(), Trouble> {
+pub(crate) fn press(tx: &mut Tx<'_>, person: &Person, id: &str, press: Press) -> Result<()> {
     let mut view = own(tx.db(), person, id)?;
     let state = press.state.clone();
-    let Some(mut element) = pressed_element(&view.body["blocks"], press) else {
-        return refuse(Refusal::UnknownAction);
-    };
+    let mut element = pressed_element(&view.body["blocks"], press).ok_or(Refusal::UnknownAction)?;
     fill_in(&mut view, state.as_ref());
     fields::used(&mut view.body["state"]["values"], &element);
     keep(tx, &view.thread, &view.body, None)?;
@@ -138,12 +120,7 @@ pub(crate) fn press(
 }
 
 /// What an app made of a modal that was sent to it.
-pub(crate) fn answered(
-    tx: &mut Tx<'_>,
-    agent: &Agent,
-    sent: &Value,
-    answer: &Value,
-) -> Result<(), Trouble> {
+pub(crate) fn answered(tx: &mut Tx<'_>, agent: &Agent, sent: &Value, answer: &Value) -> Result<()> {
     let id = sent["view"]["id"].as_str().unwrap_or_default();
     let view = get(tx.db(), id)?;
     match answer["response_action"].as_str() {
@@ -163,7 +140,7 @@ pub(crate) fn answered(
 }
 
 /// The app has not answered in time: the modal stays, and says so.
-pub(crate) fn unanswered(tx: &mut Tx<'_>, sent: &Value) -> Result<(), Trouble> {
+pub(crate) fn unanswered(tx: &mut Tx<'_>, sent: &Value) -> Result<()> {
     let id = sent["view"]["id"].as_str().unwrap_or_default();
     let Ok(view) = get(tx.db(), id) else {
         return Ok(());
@@ -180,7 +157,7 @@ pub(crate) fn shortcut(
     name: &str,
     channel: &ChannelId,
     ts: Option<&MessageTs>,
-) -> Result<(), Trouble> {
+) -> Result<()> {
     let channel = channels::get(tx.db(), channel)?;
     let action_ts = tx.next_ts();
     let Some(ts) = ts else {
@@ -190,9 +167,7 @@ pub(crate) fn shortcut(
         used["action_ts"] = json!(action_ts);
         return tell(tx, thread, used).map(drop);
     };
-    let Some(found) = message::find(tx.db(), &channel.id, ts)? else {
-        return refuse(Refusal::MessageNotFound);
-    };
+    let found = message::find(tx.db(), &channel.id, ts)?.ok_or(Refusal::MessageNotFound)?;
     let thread = ThreadId::new(channel.id.clone(), found.root.clone());
     let key = response_url::issue(tx.db(), &channel.id, ts, &person.id)?;
     let mut used = payload(tx, "message_action", person, &thread)?;
@@ -206,11 +181,7 @@ pub(crate) fn shortcut(
 }
 
 /// A person opens the home tab of the app; the app may publish what is to be seen there.
-pub(crate) fn open_home(
-    tx: &mut Tx<'_>,
-    person: &Person,
-    channel: &ChannelId,
-) -> Result<(), Trouble> {
+pub(crate) fn open_home(tx: &mut Tx<'_>, person: &Person, channel: &ChannelId) -> Result<()> {
     let repo = channels::get(tx.db(), channel)?.repo;
     // It is opened in the conversation with the app.
     let (channel, _) = changes::direct(tx, &repo, &[person.id.to_string()])?;

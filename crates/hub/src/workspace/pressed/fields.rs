@@ -15,21 +15,10 @@ pub(crate) fn elements(blocks: &Value) -> impl Iterator<Item = (&Value, &Value)>
 }
 
 /// The fields of an action that a person's hand can set.
-pub(crate) const SET_BY_HAND: [&str; 13] = [
-    "value",
-    "selected_option",
-    "selected_options",
-    "selected_user",
-    "selected_users",
-    "selected_channel",
-    "selected_channels",
-    "selected_conversation",
-    "selected_conversations",
-    "selected_date",
-    "selected_time",
-    "selected_date_time",
-    "rich_text_value",
-];
+pub(crate) const SET_BY_HAND: &str = "\
+    value selected_option selected_options selected_user selected_users selected_channel \
+    selected_channels selected_conversation selected_conversations selected_date \
+    selected_time selected_date_time rich_text_value";
 
 /// Where an element of this kind keeps what was chosen, and what it begins with. Buttons
 /// and menus keep nothing.

@@ -2,14 +2,11 @@
 
 use butler_protocol::{DecisionKind, ItemReport, PrNumber, RunItem, RunView, ThreadId};
 
-use super::{COLUMNS, Run, allowed, cap_of, newest_open, places, read_run, run_of, spent, spoken};
+use super::{COLUMNS, Run, allowed, cap_of, newest_open, places, spent, spoken};
 use crate::{
     budget,
-    error::Trouble,
-    store::{
-        db::Db,
-        sql::{OptionalExtension, params},
-    },
+    error::Result,
+    store::{Db, params},
     views::pulls,
     workspace::{decide, stops},
 };
@@ -18,29 +15,24 @@ use crate::{
 const LIMIT: u32 = 20;
 
 /// The runs of a repo, newest first.
-pub(crate) fn all(db: &Db, repo: &str) -> Result<Vec<RunView>, Trouble> {
+pub(crate) fn all(db: &Db, repo: &str) -> Result<Vec<RunView>> {
     some(db, "repo = ?1", repo)
 }
 
 /// The newest runs of all repos.
-pub(crate) fn newest(db: &Db) -> Result<Vec<RunView>, Trouble> {
+pub(crate) fn newest(db: &Db) -> Result<Vec<RunView>> {
     some(db, "?1 = ''", "")
 }
 
-fn some(db: &Db, which: &str, key: &str) -> Result<Vec<RunView>, Trouble> {
+fn some(db: &Db, which: &str, key: &str) -> Result<Vec<RunView>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM runs WHERE {which} ORDER BY begun_ms DESC, request LIMIT {LIMIT}"
     );
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([key], read_run)?;
-    let mut found = Vec::new();
-    for row in rows {
-        found.push(view(db, run_of(row?)?)?);
-    }
-    Ok(found)
+    let runs: Vec<Run> = db.rows(&sql, [key])?;
+    runs.into_iter().map(|run| view(db, run)).collect()
 }
 
-fn view(db: &Db, run: Run) -> Result<RunView, Trouble> {
+fn view(db: &Db, run: Run) -> Result<RunView> {
     let mut items = Vec::new();
     for (number, thread) in places(db, &run)? {
         if let Some(thread) = thread {
@@ -62,7 +54,7 @@ fn view(db: &Db, run: Run) -> Result<RunView, Trouble> {
     })
 }
 
-fn item(db: &Db, run: &Run, number: u32, thread: ThreadId) -> Result<RunItem, Trouble> {
+fn item(db: &Db, run: &Run, number: u32, thread: ThreadId) -> Result<RunItem> {
     let pull = pulls::of_thread(db, &thread)?;
     let cards = decide::of_thread(db, &thread)?;
     let open = cards.iter().filter(|card| card.decided.is_none());
@@ -85,14 +77,7 @@ fn item(db: &Db, run: &Run, number: u32, thread: ThreadId) -> Result<RunItem, Tr
     })
 }
 
-fn report(db: &Db, run: &Run, number: u32) -> Result<Option<ItemReport>, Trouble> {
-    let text: Option<String> = db
-        .prepare_cached(
-            "SELECT report FROM run_reports WHERE repo = ?1 AND request = ?2 AND number = ?3",
-        )?
-        .query_row(params![run.repo, run.request.as_str(), number], |row| {
-            row.get(0)
-        })
-        .optional()?;
-    Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
+fn report(db: &Db, run: &Run, number: u32) -> Result<Option<ItemReport>> {
+    let sql = "SELECT report FROM run_reports WHERE repo = ?1 AND request = ?2 AND number = ?3";
+    Ok(db.first(sql, params![run.repo, run.request, number])?)
 }

@@ -4,7 +4,7 @@ use butler_protocol::count_of;
 use maud::{Markup, html};
 
 use crate::{
-    page::layout::{self, Around, Here, Live},
+    page::{Around, Here, Live, layout},
     store::retention::Held,
     views::company::{AgentRow, Company, LimitRow, PersonRow, RepoRow, Spent},
 };

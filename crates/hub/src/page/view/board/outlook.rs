@@ -3,8 +3,7 @@
 use butler_protocol::{BranchClash, BranchName, Outlook, RoadmapEntry};
 use maud::{Markup, html};
 
-use crate::page::view::thread;
-use crate::views::pulls::Pull;
+use crate::{page::view::thread, views::pulls::Pull};
 
 /// The panels below the board; `repo` where there are several.
 pub(crate) fn panels(ahead: &Outlook, repo: Option<&str>, pulls: &[Pull]) -> Markup {

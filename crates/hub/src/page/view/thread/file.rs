@@ -7,14 +7,13 @@ use axum::{Router, extract::Path, routing::get};
 use butler_protocol::ChannelId;
 use maud::{Markup, html};
 
-use crate::page::{
-    Shown,
-    layout::{self, Here, Live},
-    render::attached::{self, size},
-    visit::Visit,
-};
 use crate::{
-    hub::app::App,
+    hub::App,
+    page::{
+        Here, Live, Shown, layout,
+        render::attached::{self, size},
+        visit::Visit,
+    },
     web_api::file_transfer,
     workspace::files::{self, File},
 };

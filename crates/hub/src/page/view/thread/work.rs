@@ -7,9 +7,9 @@ use axum::{Router, extract::Path, http::HeaderMap, response::Response, routing::
 use butler_protocol::{ChannelId, LiveStep, LiveWork, MessageTs, Role, ThreadId};
 use maud::{Markup, html};
 
-use crate::page::{Turned, render::diff, status, view::thread, visit::Visit};
 use crate::{
-    hub::app::App,
+    hub::App,
+    page::{Turned, render::diff, status, view::thread, visit::Visit},
     presence::live_work::{self, Picture},
 };
 

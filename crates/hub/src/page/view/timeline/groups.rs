@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use butler_protocol::{Ending, Role, Usd};
 
-use crate::views::timeline::{Moment, What};
+use crate::views::{Moment, What};
 
 /// What a reader wants to see.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
