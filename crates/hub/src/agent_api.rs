@@ -68,43 +68,71 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 pub(crate) struct Caller {
     pub(crate) app: Arc<App>,
     pub(crate) agent: Agent,
-    fence: Option<Fence>,
+    pub(crate) fence: Option<Fence>,
 }
 
 impl Caller {
+    /// Looks something up, also for a process that was replaced.
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Db, &Agent) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let agent = self.agent.clone();
+        self.app.read(move |db| look(db, &agent)).await
+    }
+
+    /// The same in a channel that the caller may use.
+    pub(crate) async fn read_in<T: Send + 'static>(
+        &self,
+        channel: &ChannelId,
+        look: impl FnOnce(&Db) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let channel = channel.clone();
+        self.look(move |db, agent| {
+            agent.may_use(db, &channel)?;
+            look(db)
+        })
+        .await
+    }
+
+    /// Looks something up, unless a newer process has replaced the caller.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Db, &Agent) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let fence = self.fence.clone();
+        self.look(move |db, agent| {
+            agent.check_fence(db, fence.as_ref())?;
+            look(db, agent)
+        })
+        .await
+    }
+
     /// Changes something, unless a newer process has replaced the caller.
     pub(crate) async fn write<T: Send + 'static>(
-        self,
+        &self,
         work: impl FnOnce(&mut Tx<'_>, &Agent) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let Self { app, agent, fence } = self;
+        let (agent, fence) = (self.agent.clone(), self.fence.clone());
         let work = move |tx: &mut Tx<'_>| {
             agent.check_fence(tx.db(), fence.as_ref())?;
             work(tx, &agent)
         };
-        app.write(work).await
+        self.app.write(work).await
     }
 
     /// The same in a channel that the caller may use.
-    async fn write_in<T: Send + 'static>(
-        self,
-        channel: ChannelId,
+    pub(crate) async fn write_in<T: Send + 'static>(
+        &self,
+        channel: &ChannelId,
         work: impl FnOnce(&mut Tx<'_>, &Agent) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let channel = channel.clone();
         self.write(move |tx, agent| {
             agent.may_use(tx.db(), &channel)?;
             work(tx, agent)
         })
         .await
-    }
-
-    /// Looks something up for the caller.
-    async fn read<T: Send + 'static>(
-        self,
-        look: impl FnOnce(&Db, &Agent) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let Self { app, agent, .. } = self;
-        app.read(move |db| look(db, &agent)).await
     }
 }
 
@@ -152,7 +180,7 @@ async fn note_activity(caller: Caller, Json(mut activity): Json<Activity>) -> An
         };
         log::append(tx, does).map(drop)
     };
-    caller.write_in(channel, work).await?;
+    caller.write_in(&channel, work).await?;
     done()
 }
 
@@ -169,7 +197,7 @@ async fn reserve(
         tx.say(Notice::Page(wanted.thread));
         Ok(answer)
     };
-    let answer = caller.write_in(channel, work).await?;
+    let answer = caller.write_in(&channel, work).await?;
     let limit = match &answer {
         ReserveAnswer::Refused(refusal) => Some(refusal.budget.clone()),
         ReserveAnswer::Later(limit) => Some(format!("calls of {}", limit.whose)),
@@ -232,7 +260,7 @@ async fn records(caller: Caller, Json(batch): Json<RecordBatch>) -> Answer {
         tx.say(Notice::Page(thread));
         Ok(new)
     };
-    let new = caller.write_in(traced.channel.clone(), work).await?;
+    let new = caller.write_in(&traced.channel, work).await?;
     app.watched.counters.records(&repo, role.as_str(), &new);
     trace(&app, traced, (&repo, role), &new).await?;
     done()
@@ -277,7 +305,7 @@ async fn logs(
         let kinds = wanted.kinds.split(',').filter(|kind| !kind.is_empty());
         threads::logs(db, &thread, &kinds.collect::<Vec<_>>())
     };
-    let lines = caller.read(look).await?;
+    let lines = caller.look(look).await?;
     let line = |(role, entry): &(String, Box<RawValue>)| {
         format!("{{\"role\":\"{role}\",\"entry\":{}}}", entry.get())
     };
@@ -301,7 +329,7 @@ async fn plans(
         Some(Err(_)) => refuse(Refusal::ThreadNotFound),
         None => threads::plans(db, &agent.repo),
     };
-    Ok(Json(caller.read(look).await?))
+    Ok(Json(caller.look(look).await?))
 }
 
 async fn threads_of_repo(caller: Caller) -> Result<Json<Vec<ThreadSummary>>, Refused> {
@@ -312,12 +340,12 @@ async fn threads_of_repo(caller: Caller) -> Result<Json<Vec<ThreadSummary>>, Ref
         }
         Ok(found.into_iter().map(board::ThreadCard::summary).collect())
     };
-    Ok(Json(caller.read(look).await?))
+    Ok(Json(caller.look(look).await?))
 }
 
 async fn pulls(caller: Caller) -> Result<Json<Vec<PullNews>>, Refused> {
     let look = |db: &Db, agent: &Agent| pulls::to_watch(db, &agent.repo);
-    Ok(Json(caller.read(look).await?))
+    Ok(Json(caller.look(look).await?))
 }
 
 async fn pull(caller: Caller, Json(mut news): Json<PullNews>) -> Answer {
@@ -333,7 +361,7 @@ async fn pull(caller: Caller, Json(mut news): Json<PullNews>) -> Answer {
         tx.say(Notice::Page(news.thread));
         Ok(is_merged)
     };
-    if caller.write_in(thread.channel.clone(), work).await? {
+    if caller.write_in(&thread.channel, work).await? {
         let now = app.store.now_ms();
         app.watched.traces.merged(&thread, &repo, number, now);
     }
@@ -345,7 +373,7 @@ async fn decision(
     Path(request): Path<RequestId>,
 ) -> Result<Json<DecisionView>, Refused> {
     let look = move |db: &Db, agent: &Agent| decide::view(db, &agent.repo, &request);
-    let view = caller.read(look).await?;
+    let view = caller.look(look).await?;
     view.map(Json).ok_or(Refused(Refusal::UnknownRequest))
 }
 
@@ -368,7 +396,7 @@ async fn put_body(caller: Caller, Path(hash): Path<String>, body: Bytes) -> Answ
 
 async fn get_body(caller: Caller, Path(hash): Path<String>) -> Result<Response, Refused> {
     let look = move |db: &Db, agent: &Agent| body(db, &agent.repo, &hash);
-    let bytes = caller.read(look).await?;
+    let bytes = caller.look(look).await?;
     Ok(([("content-type", "application/octet-stream")], bytes).into_response())
 }
 

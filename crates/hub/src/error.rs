@@ -14,18 +14,14 @@ pub enum HubError {
     /// The folder of the hub cannot be made.
     #[error("cannot make the folder {}", path.display())]
     Folder {
-        /// Which.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// The store cannot be opened.
     #[error("cannot open the store {}", path.display())]
     Store {
-        /// Which file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: crate::store::sql::Error,
     },
@@ -34,7 +30,6 @@ pub enum HubError {
     Database {
         /// Which, without its password.
         server: String,
-        /// Why.
         #[source]
         source: crate::store::sql::Error,
     },
@@ -45,7 +40,6 @@ pub enum HubError {
         path.display()
     )]
     Newer {
-        /// Which file.
         path: PathBuf,
         /// The version that it has.
         found: u32,
@@ -68,9 +62,7 @@ pub enum HubError {
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Which.
         address: SocketAddr,
-        /// Why.
         #[source]
         source: io::Error,
     },

@@ -16,7 +16,7 @@ mod reactions;
 mod views;
 pub(crate) mod who;
 
-use std::{sync::Arc, time::Instant};
+use std::{ops::Deref, sync::Arc, time::Instant};
 
 use args::Args;
 use axum::{
@@ -25,16 +25,16 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
-use butler_protocol::{ChannelId, Epoch, Sha256Hex};
+use butler_protocol::{Epoch, Sha256Hex};
 use butler_slack::{EPOCH_HEADER, THREAD_HEADER};
 use serde_json::{Value, json};
 
 use crate::{
+    agent_api::Caller,
     error::{Refusal, Result, Trouble, refuse},
     hub::App,
     identity::{Agent, Fence, Identity},
     relay,
-    store::{Db, Tx},
 };
 pub(crate) use conversations::changes;
 
@@ -47,68 +47,18 @@ reactions:write,usergroups:read,users.profile:read,users:read,users:read.email";
 
 /// A call with its caller known.
 pub(crate) struct Call {
-    pub(crate) app: Arc<App>,
-    pub(crate) agent: Agent,
-    pub(crate) fence: Option<Fence>,
+    pub(crate) caller: Caller,
     pub(crate) args: Args,
     pub(crate) headers: HeaderMap,
     /// Whether the hub itself asks, as the owner of its store.
     pub(crate) as_owner: bool,
 }
 
-impl Call {
-    /// Looks something up in a channel that the caller may use.
-    pub(crate) async fn read_in<T: Send + 'static>(
-        &self,
-        channel: &ChannelId,
-        look: impl FnOnce(&Db) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (agent, channel) = (self.agent.clone(), channel.clone());
-        let look = move |db: &Db| {
-            agent.may_use(db, &channel)?;
-            look(db)
-        };
-        self.app.read(look).await
-    }
+impl Deref for Call {
+    type Target = Caller;
 
-    /// Looks something up, unless a newer process has replaced the caller.
-    pub(crate) async fn read<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&Db, &Agent) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (agent, fence) = (self.agent.clone(), self.fence.clone());
-        let look = move |db: &Db| {
-            agent.check_fence(db, fence.as_ref())?;
-            look(db, &agent)
-        };
-        self.app.read(look).await
-    }
-
-    /// Changes something, unless a newer process has replaced the caller.
-    pub(crate) async fn write<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Tx<'_>, &Agent) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (agent, fence) = (self.agent.clone(), self.fence.clone());
-        let work = move |tx: &mut Tx<'_>| {
-            agent.check_fence(tx.db(), fence.as_ref())?;
-            work(tx, &agent)
-        };
-        self.app.write(work).await
-    }
-
-    /// The same in a channel that the caller may use.
-    pub(crate) async fn write_in<T: Send + 'static>(
-        &self,
-        channel: &ChannelId,
-        work: impl FnOnce(&mut Tx<'_>, &Agent) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let channel = channel.clone();
-        self.write(move |tx, agent| {
-            agent.may_use(tx.db(), &channel)?;
-            work(tx, agent)
-        })
-        .await
+    fn deref(&self) -> &Caller {
+        &self.caller
     }
 }
 
@@ -220,10 +170,13 @@ async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value
     if let Some(Identity::Person(person)) = identity {
         return own_files::answer(&app, person, method, &args, &headers).await;
     }
-    let call = |agent: Agent| Call {
+    let caller = |agent: Agent| Caller {
         app: Arc::clone(&app),
         agent,
         fence: fence_of(&headers),
+    };
+    let call = |agent: Agent| Call {
+        caller: caller(agent),
         args,
         headers: headers.clone(),
         as_owner: false,

@@ -28,7 +28,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 
 async fn list(caller: Caller) -> Result<Json<Vec<RunView>>, Refused> {
     Ok(Json(
-        caller.read(|db, agent| runs::all(db, &agent.repo)).await?,
+        caller.look(|db, agent| runs::all(db, &agent.repo)).await?,
     ))
 }
 

@@ -162,7 +162,7 @@ pub(crate) fn list(db: &Db) -> Result<Vec<MachineEntry>> {
             id: row.get(0)?,
             name: row.get(1)?,
             repo: row.get(2)?,
-            roles: parsed(&row.get::<_, String>(3)?),
+            roles: parsed(&row.get::<String>(3)?),
             joined_ms: row.get(4)?,
         })
     })?;
@@ -179,7 +179,7 @@ pub(crate) fn invites(db: &Db) -> Result<Vec<MachineInvite>> {
         Ok(MachineInvite {
             id: row.get(0)?,
             repo: row.get(1)?,
-            roles: parsed(&row.get::<_, String>(2)?),
+            roles: parsed(&row.get::<String>(2)?),
             expires_ms: row.get(3)?,
         })
     })?;

@@ -58,7 +58,6 @@ pub struct AgentTokens {
 /// A person's token for `/v1`.
 #[derive(Debug, Clone)]
 pub struct PersonToken {
-    /// Who.
     pub user: UserId,
     /// `xoxp-…`.
     pub token: Secret,

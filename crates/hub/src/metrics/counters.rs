@@ -28,57 +28,29 @@ struct Family {
     labels: &'static [&'static str],
 }
 
-const MODEL_CALLS: Family = Family {
-    name: "codebutler_model_calls_total",
-    help: "Model calls that were settled",
-    labels: &["repo", "role", "model"],
-};
-const MODEL_COST: Family = Family {
-    name: "codebutler_model_cost_dollars_total",
-    help: "What model calls have cost",
-    labels: &["repo", "role", "model"],
-};
-const MODEL_TOKENS: Family = Family {
-    name: "codebutler_model_tokens_total",
-    help: "Tokens as the provider counted them; cached ones are part of the input",
-    labels: &["repo", "role", "model", "kind"],
-};
-const TOOL_CALLS: Family = Family {
-    name: "codebutler_tool_calls_total",
-    help: "Tool calls that are over",
-    labels: &["repo", "role", "tool", "outcome"],
-};
-const ACTIVATIONS: Family = Family {
-    name: "codebutler_activations_total",
-    help: "Stretches of work that are over, by how they ended",
-    labels: &["repo", "role", "ending"],
-};
-const API_CALLS: Family = Family {
-    name: "codebutler_api_calls_total",
-    help: "Calls of the Web API",
-    labels: &["method", "outcome"],
-};
-const API_SECONDS: Family = Family {
-    name: "codebutler_api_seconds_total",
-    help: "Time that calls of the Web API took",
-    labels: &["method"],
-};
-const REFUSALS: Family = Family {
-    name: "codebutler_budget_refusals_total",
-    help: "What a budget or a limit did not allow",
-    labels: &["repo", "limit"],
-};
-/// The names of what was counted before there was anything to count.
-const FAMILIES: [Family; 8] = [
-    MODEL_CALLS,
-    MODEL_COST,
-    MODEL_TOKENS,
-    TOOL_CALLS,
-    ACTIVATIONS,
-    API_CALLS,
-    API_SECONDS,
-    REFUSALS,
-];
+/// Each of them, and all: also what was not counted yet has a name.
+macro_rules! families {
+    ($($family:ident = $name:literal [$($label:literal),+] $help:literal;)+) => {
+        $(const $family: Family = Family { name: $name, help: $help, labels: &[$($label),+] };)+
+        const FAMILIES: &[Family] = &[$($family),+];
+    };
+}
+families! {
+    MODEL_CALLS = "codebutler_model_calls_total" ["repo", "role", "model"]
+        "Model calls that were settled";
+    MODEL_COST = "codebutler_model_cost_dollars_total" ["repo", "role", "model"]
+        "What model calls have cost";
+    MODEL_TOKENS = "codebutler_model_tokens_total" ["repo", "role", "model", "kind"]
+        "Tokens as the provider counted them; cached ones are part of the input";
+    TOOL_CALLS = "codebutler_tool_calls_total" ["repo", "role", "tool", "outcome"]
+        "Tool calls that are over";
+    ACTIVATIONS = "codebutler_activations_total" ["repo", "role", "ending"]
+        "Stretches of work that are over, by how they ended";
+    API_CALLS = "codebutler_api_calls_total" ["method", "outcome"] "Calls of the Web API";
+    API_SECONDS = "codebutler_api_seconds_total" ["method"] "Time that calls of the Web API took";
+    REFUSALS = "codebutler_budget_refusals_total" ["repo", "limit"]
+        "What a budget or a limit did not allow";
+}
 
 type Series = BTreeMap<Vec<String>, f64>;
 
@@ -135,7 +107,7 @@ impl Counters {
     /// Writes all of them down.
     pub(super) fn render(&self, page: &mut Page) {
         let counted = self.counted();
-        for family in &FAMILIES {
+        for family in FAMILIES {
             page.family(family.name, Kind::Counter, family.help);
             for (names, value) in counted.families.get(family.name).into_iter().flatten() {
                 let names = names.iter().map(String::as_str);

@@ -232,8 +232,16 @@ fn keys() -> Markup {
     }
 }
 
-fn bare(title: &str, body: &Markup) -> Markup {
-    bare_with(title, "icon.svg", body)
+/// A page with nothing around it.
+fn narrow(title: &str, head: &str, inner: &Markup) -> Markup {
+    let body = html! {
+        main.narrow {
+            p.brand { span.mark aria-hidden="true" { "◆" } " CodeButler" }
+            h1 { (head) }
+            (inner)
+        }
+    };
+    bare_with(title, "icon.svg", &body)
 }
 
 fn bare_with(title: &str, icon: &str, body: &Markup) -> Markup {
@@ -260,29 +268,26 @@ fn bare_with(title: &str, icon: &str, body: &Markup) -> Markup {
 
 /// Asks for the code of a login link, or for a press when it came along.
 pub(super) fn login(code: &str, here: bool, failed: bool, welcome: &Welcome) -> Markup {
-    bare(
+    narrow(
         "Log in",
+        "Welcome",
         &html! {
-            main.narrow {
-                p.brand { span.mark aria-hidden="true" { "◆" } " CodeButler" }
-                h1 { "Welcome" }
-                p.soft { "A link lets one browser in, once. Your session stays on this machine." }
-                @if failed {
-                    p.problem role="alert" {
-                        "This code was used already or is too old. "
-                        (welcome.another_code())
-                    }
+            p.soft { "A link lets one browser in, once. Your session stays on this machine." }
+            @if failed {
+                p.problem role="alert" {
+                    "This code was used already or is too old. "
+                    (welcome.another_code())
                 }
-                form method="post" action="/login" {
-                    @if code.is_empty() {
-                        label for="code" { "Code from " (welcome.source_of_codes()) }
-                        input #code name="code" autocomplete="off" required;
-                    } @else {
-                        input type="hidden" name="code" value=(code);
-                    }
-                    @if here { input type="hidden" name="here" value="1"; }
-                    button.primary type="submit" { "Open the workspace" }
+            }
+            form method="post" action="/login" {
+                @if code.is_empty() {
+                    label for="code" { "Code from " (welcome.source_of_codes()) }
+                    input #code name="code" autocomplete="off" required;
+                } @else {
+                    input type="hidden" name="code" value=(code);
                 }
+                @if here { input type="hidden" name="here" value="1"; }
+                button.primary type="submit" { "Open the workspace" }
             }
         },
     )
@@ -290,45 +295,36 @@ pub(super) fn login(code: &str, here: bool, failed: bool, welcome: &Welcome) -> 
 
 /// No repo has joined yet.
 pub(super) fn empty(version: &str) -> Markup {
-    bare(
+    narrow(
         "Empty",
+        "No repository has joined yet",
         &html! {
-            main.narrow {
-                p.brand { span.mark aria-hidden="true" { "◆" } " CodeButler" }
-                h1 { "No repository has joined yet" }
-                p { "Run " code { "codebutler up" } " in a repository; its channel appears here." }
-                p.version { (version) }
-            }
+            p { "Run " code { "codebutler up" } " in a repository; its channel appears here." }
+            p.version { (version) }
         },
     )
 }
 
 /// An address that leads nowhere.
 pub(super) fn nowhere() -> Markup {
-    bare(
+    narrow(
+        "Nothing here",
         "Nothing here",
         &html! {
-            main.narrow {
-                p.brand { span.mark aria-hidden="true" { "◆" } " CodeButler" }
-                h1 { "Nothing here" }
-                p.problem role="alert" { "There is nothing at this address. The workspace is at /" }
-                p { a href="/" { "Back to the workspace" } }
-            }
+            p.problem role="alert" { "There is nothing at this address. The workspace is at /" }
+            p { a href="/" { "Back to the workspace" } }
         },
     )
 }
 
 /// Something did not work; says what and offers the way back.
 pub(super) fn problem(refusal: Refusal) -> Markup {
-    bare(
+    narrow(
         "Problem",
+        "That did not work",
         &html! {
-            main.narrow {
-                p.brand { span.mark aria-hidden="true" { "◆" } " CodeButler" }
-                h1 { "That did not work" }
-                p.problem role="alert" { (refusal.sentence()) " (" code { (refusal.code()) } ")" }
-                p { a href="/" { "Back to the workspace" } }
-            }
+            p.problem role="alert" { (refusal.sentence()) " (" code { (refusal.code()) } ")" }
+            p { a href="/" { "Back to the workspace" } }
         },
     )
 }

@@ -10,6 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, warn};
 
 use crate::{
+    agent_api::Caller,
     error::Result,
     hub::App,
     identity::{Agent, agent_by_key},
@@ -102,10 +103,13 @@ async fn tell(app: &Arc<App>, one: Waiting) {
     );
     let args = json!({"channel": one.channel, "thread_ts": one.root, "text": words,
         "username": "codebutler", "metadata": PostTag::message(idem, Vec::new()).to_metadata()});
-    let call = Call {
+    let caller = Caller {
         app: Arc::clone(app),
         agent: one.agent,
         fence: None,
+    };
+    let call = Call {
+        caller,
         args: Args::of(&args.to_string()),
         headers: HeaderMap::new(),
         as_owner: true,

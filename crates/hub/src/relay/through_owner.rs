@@ -15,6 +15,7 @@ use tokio::{
 use tracing::{debug, warn};
 
 use crate::{
+    agent_api::Caller,
     error::{Refusal, Result, Trouble},
     hub::App,
     identity::{self, Fence},
@@ -178,10 +179,13 @@ async fn carry_out(app: &Arc<App>, relay: Arc<Relay>, words: &str) -> Result<Val
         } => {
             let agent = app.read(move |db| identity::agent_by_key(db, agent));
             let host = HeaderValue::from_str(&host).ok().map(|host| (HOST, host));
-            let call = Call {
+            let caller = Caller {
                 app: Arc::clone(app),
                 agent: agent.await?,
                 fence,
+            };
+            let call = Call {
+                caller,
                 args: Args::of(&args.to_string()),
                 headers: HeaderMap::from_iter(host),
                 as_owner: false,

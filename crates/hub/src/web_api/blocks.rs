@@ -113,11 +113,7 @@ fn section(block: &Value, at: &str) -> Wrong {
     if !block["fields"].is_null() {
         let fields = block["fields"].as_array().map_or(&[][..], Vec::as_slice);
         let at = format!("{at}/fields");
-        match fields.len() {
-            0 => return wrong(&at, "no fewer than 1 items allowed"),
-            1..=10 => {}
-            _ => return wrong(&at, "no more than 10 items allowed"),
-        }
+        counted(fields, 10, &at)?;
         for (index, field) in fields.iter().enumerate() {
             text(field, 2000, &format!("{at}/{index}"))?;
         }
@@ -157,19 +153,23 @@ fn actions(block: &Value, at: &str) -> Wrong {
     Ok(())
 }
 
-/// Between one element and the most that the block may have.
+/// Between one item and the most that there may be.
+fn counted(list: &[Value], most: usize, at: &str) -> Wrong {
+    match list.len() {
+        0 => wrong(at, "no fewer than 1 items allowed"),
+        many if many > most => wrong(at, &format!("no more than {most} items allowed")),
+        _ => Ok(()),
+    }
+}
+
+/// What a block has in it.
 fn elements<'a>(block: &'a Value, most: usize, at: &str) -> Result<&'a [Value], String> {
     let Some(list) = block["elements"].as_array() else {
         return Err(format!(
             "missing required field: elements [json-pointer:{at}]"
         ));
     };
-    let at = format!("{at}/elements");
-    match list.len() {
-        0 => wrong(&at, "no fewer than 1 items allowed")?,
-        few if few <= most => {}
-        _ => wrong(&at, &format!("no more than {most} items allowed"))?,
-    }
+    counted(list, most, &format!("{at}/elements"))?;
     Ok(list)
 }
 
@@ -250,13 +250,7 @@ fn options(element: &Value, most: usize, at: &str) -> Wrong {
         return wrong(at, "missing required field: options");
     };
     let at = format!("{at}/options");
-    match list.len() {
-        0 => return wrong(&at, "no fewer than 1 items allowed"),
-        many if many > most => {
-            return wrong(&at, &format!("no more than {most} items allowed"));
-        }
-        _ => {}
-    }
+    counted(list, most, &at)?;
     for (index, option) in list.iter().enumerate() {
         let at = format!("{at}/{index}");
         inside(option, "text", &at, |words, at| text(words, 75, at))?;

@@ -282,12 +282,12 @@ fn views(db: &Db, which: &str, keys: impl Params) -> Result<Vec<DecisionView>> {
 
 /// A row as JSON fields, which the shared types read back.
 fn read_row(row: &Row<'_>) -> sql::Result<Value> {
-    let text = |at| row.get::<_, Option<String>>(at);
+    let text = |at| row.get::<Option<String>>(at);
     Ok(json!({
         "request": text(0)?, "kind": text(1)?, "sha256": text(2)?,
         "thread": {"channel": text(3)?, "root": text(4)?},
         "message": text(5)?, "from": text(6)?, "choice": text(7)?, "person": text(8)?,
-        "at_ms": row.get::<_, Option<i64>>(9)?, "run": text(10)?, "edited": text(11)?,
+        "at_ms": row.get::<Option<i64>>(9)?, "run": text(10)?, "edited": text(11)?,
     }))
 }
 

@@ -137,13 +137,9 @@ pub(crate) fn adopt(
         return Ok(());
     }
     // Posted through a `response_url`, or by hand with our token: no role said it.
-    let (Some(ts), Some(root)) = (mirror::ts_of(message), mirror::root_of(message)) else {
+    let Some((ts, root, body)) = mirror::unknown(tx.db(), rules, channel, message)? else {
         return Ok(());
     };
-    if message::find(tx.db(), channel, &ts)?.is_some() {
-        return Ok(());
-    }
-    let body = mirror::shape(tx.db(), &rules.base, channel, message)?;
     let logged = Happening {
         delivered: false,
         ..Happening::new(ThreadId::new(channel.clone(), root), None, body)

@@ -105,6 +105,23 @@ fn adopt_file(db: &Db, base: &str, channel: &ChannelId, file: &mut Value) -> Res
     Ok(())
 }
 
+/// When it was said, in which thread, and its shape, if the mirror has not got it.
+pub(crate) fn unknown(
+    db: &Db,
+    rules: &Rules,
+    channel: &ChannelId,
+    message: &Value,
+) -> Result<Option<(MessageTs, MessageTs, Value)>> {
+    let (Some(ts), Some(root)) = (ts_of(message), root_of(message)) else {
+        return Ok(None);
+    };
+    if message::find(db, channel, &ts)?.is_some() {
+        return Ok(None);
+    }
+    let body = shape(db, &rules.base, channel, message)?;
+    Ok(Some((ts, root, body)))
+}
+
 /// Somebody says something. A foreign bot is kept and told to nobody, unless the
 /// repo lets it ask for work; its words never decide. False when it was known.
 pub(crate) fn said(
@@ -115,14 +132,10 @@ pub(crate) fn said(
     channel: &ChannelId,
     message: &Value,
 ) -> Result<bool> {
-    let (Some(ts), Some(root)) = (ts_of(message), root_of(message)) else {
+    let Some((ts, root, body)) = unknown(tx.db(), rules, channel, message)? else {
         return Ok(false);
     };
-    if message::find(tx.db(), channel, &ts)?.is_some() {
-        return Ok(false);
-    }
     let repo = crate::workspace::channels::get(tx.db(), channel)?.repo;
-    let body = shape(tx.db(), &rules.base, channel, message)?;
     let text = body["text"].as_str().unwrap_or_default().to_owned();
     let is_person = speaker.is_some() && message["bot_id"].is_null();
     let author = speaker.map_or_else(
@@ -204,13 +217,9 @@ pub(crate) fn overheard(
     channel: &ChannelId,
     message: &Value,
 ) -> Result<bool> {
-    let (Some(ts), Some(root)) = (ts_of(message), root_of(message)) else {
+    let Some((ts, root, body)) = unknown(tx.db(), rules, channel, message)? else {
         return Ok(false);
     };
-    if message::find(tx.db(), channel, &ts)?.is_some() {
-        return Ok(false);
-    }
-    let body = shape(tx.db(), &rules.base, channel, message)?;
     let logged = Happening {
         delivered: false,
         ..Happening::new(ThreadId::new(channel.clone(), root), None, body)

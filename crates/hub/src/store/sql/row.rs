@@ -7,17 +7,6 @@ use super::{
     value::{FromSql, Kind, Value},
 };
 
-/// How a column is named.
-pub(crate) trait Column {
-    fn at(self) -> usize;
-}
-
-impl Column for usize {
-    fn at(self) -> usize {
-        self
-    }
-}
-
 /// A row, while its statement is read.
 pub(crate) enum Row<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
@@ -26,8 +15,7 @@ pub(crate) enum Row<'a> {
 
 impl Row<'_> {
     /// A column, counted from zero.
-    pub(crate) fn get<C: Column, T: FromSql>(&self, column: C) -> Result<T> {
-        let column = column.at();
+    pub(crate) fn get<T: FromSql>(&self, column: usize) -> Result<T> {
         let value = match self {
             Self::Sqlite(row) => of_sqlite(row.get_ref(column)?)?,
             Self::Postgres(row) => row.try_get(column)?,

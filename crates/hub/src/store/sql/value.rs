@@ -79,111 +79,48 @@ macro_rules! integers {
 }
 integers!(i64, i32, u32, u16, u8; i64, i32, u32, u16, u64, usize);
 
-macro_rules! counts {
-    ($($written:ty),*) => {$(
-        /// What is greater than any number there is the greatest.
+/// What is written as one value, and what is read from one.
+macro_rules! values {
+    ($($written:ty, $kind:ident: |$own:ident| $value:expr;)*) => {$(
         impl ToSql for $written {
             fn to_value(&self) -> Value<'_> {
-                Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+                let $own = self;
+                $value
             }
         }
 
         impl Typed for $written {
-            const KIND: Kind = Kind::Integer;
+            const KIND: Kind = Kind::$kind;
+        }
+    )*};
+    ($($read:ty, $name:literal: $($value:pat => $own:expr),+;)*) => {$(
+        impl FromSql for $read {
+            const NAME: &'static str = $name;
+            fn from_value(value: Value<'_>) -> Option<Self> {
+                match value {
+                    $($value => Some($own),)+
+                    _ => None,
+                }
+            }
         }
     )*};
 }
-counts!(u64, usize);
 
-impl ToSql for bool {
-    fn to_value(&self) -> Value<'_> {
-        Value::Truth(*self)
-    }
+values! {
+    // What is greater than any number there is the greatest.
+    u64, Integer: |own| Value::Integer(i64::try_from(*own).unwrap_or(i64::MAX));
+    usize, Integer: |own| Value::Integer(i64::try_from(*own).unwrap_or(i64::MAX));
+    bool, Truth: |own| Value::Truth(*own);
+    str, Text: |own| Value::Text(own);
+    String, Text: |own| Value::Text(own);
+    Cow<'_, str>, Text: |own| Value::Text(own);
+    [u8], Blob: |own| Value::Blob(own);
+    Vec<u8>, Blob: |own| Value::Blob(own);
 }
-
-impl Typed for bool {
-    const KIND: Kind = Kind::Truth;
-}
-
-impl FromSql for bool {
-    const NAME: &'static str = "a truth";
-    fn from_value(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Integer(number) => Some(number != 0),
-            Value::Truth(truth) => Some(truth),
-            _ => None,
-        }
-    }
-}
-
-impl ToSql for str {
-    fn to_value(&self) -> Value<'_> {
-        Value::Text(self)
-    }
-}
-
-impl Typed for str {
-    const KIND: Kind = Kind::Text;
-}
-
-impl Typed for String {
-    const KIND: Kind = Kind::Text;
-}
-
-impl Typed for Cow<'_, str> {
-    const KIND: Kind = Kind::Text;
-}
-
-impl ToSql for String {
-    fn to_value(&self) -> Value<'_> {
-        Value::Text(self)
-    }
-}
-
-impl ToSql for Cow<'_, str> {
-    fn to_value(&self) -> Value<'_> {
-        Value::Text(self)
-    }
-}
-
-impl FromSql for String {
-    const NAME: &'static str = "text";
-    fn from_value(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Text(text) => Some(text.to_owned()),
-            _ => None,
-        }
-    }
-}
-
-impl ToSql for [u8] {
-    fn to_value(&self) -> Value<'_> {
-        Value::Blob(self)
-    }
-}
-
-impl Typed for [u8] {
-    const KIND: Kind = Kind::Blob;
-}
-
-impl Typed for Vec<u8> {
-    const KIND: Kind = Kind::Blob;
-}
-
-impl ToSql for Vec<u8> {
-    fn to_value(&self) -> Value<'_> {
-        Value::Blob(self)
-    }
-}
-
-impl FromSql for Vec<u8> {
-    const NAME: &'static str = "bytes";
-    fn from_value(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Blob(bytes) => Some(bytes.to_owned()),
-            _ => None,
-        }
-    }
+values! {
+    bool, "a truth": Value::Integer(number) => number != 0, Value::Truth(truth) => truth;
+    String, "text": Value::Text(text) => text.to_owned();
+    Vec<u8>, "bytes": Value::Blob(bytes) => bytes.to_owned();
 }
 
 impl<T: ToSql + Typed> ToSql for Option<T> {

@@ -10,6 +10,7 @@ use tracing::warn;
 
 use super::post_of;
 use crate::{
+    agent_api::Caller,
     error::{Refusal, Result, When, refuse},
     hub::App,
     identity::{self, Agent, BOT, BOT_USER, TEAM, tokens::random_text},
@@ -136,10 +137,13 @@ async fn post(app: &Arc<App>, id: String, agent: Agent, arguments: &str) {
     if !matches!(take.await, Ok(1)) {
         return;
     }
-    let call = Call {
+    let caller = Caller {
         app: Arc::clone(app),
         agent,
         fence: None,
+    };
+    let call = Call {
+        caller,
         args: Args::of(arguments),
         headers: HeaderMap::new(),
         // It was taken out as the owner, so nobody else has it.
