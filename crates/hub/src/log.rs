@@ -276,7 +276,7 @@ fn read_event(row: &Row<'_>) -> sql::Result<LoggedEvent> {
     })
 }
 
-/// Forgets a delivery; tells whether there was one. A process that has a name can do so
+/// Forgets a delivery whose acknowledgement says something; tells whether there was one. A process that has a name can do so
 /// for its own threads only.
 pub(crate) fn acknowledge(
     db: &Db,
@@ -284,7 +284,7 @@ pub(crate) fn acknowledge(
     process: Option<&str>,
     seq: u64,
 ) -> Result<bool, Trouble> {
-    fault("hub.before-ack");
+    fault("hub.before-answer-ack");
     let forgotten = db
         .prepare_cached(
             "DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2
@@ -296,7 +296,7 @@ pub(crate) fn acknowledge(
             i64::try_from(seq).unwrap_or(i64::MAX),
             process
         ])?;
-    fault("hub.after-ack");
+    fault("hub.after-answer-ack");
     Ok(forgotten > 0)
 }
 
