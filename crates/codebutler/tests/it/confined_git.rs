@@ -32,6 +32,8 @@ const OUTSIDE: &[&str] = &[
     "worktree",
     "version",
     "check-ref-format",
+    "repack",
+    "pack-refs",
     // Saves files for undo: is told their bytes and looks at none.
     "fast-import",
 ];
