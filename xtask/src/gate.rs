@@ -29,8 +29,15 @@ pub(crate) fn test(place: &Place, depth: Depth) -> Result<bool> {
     let vars = test_variables(place);
     let vars: Vec<(&str, &str)> = vars.iter().map(|(name, value)| (*name, &**value)).collect();
     let nextest = answers(&place.root, &["cargo", "nextest", "--version"]);
-    let words = test_words(nextest, depth);
-    steps.command("tests", &place.root, &with_lock(words, place.ci), &vars);
+    let words = with_lock(test_words(nextest, depth), place.ci);
+    // Stories wait as long as they work: twice as many as there are cores keep these busy.
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let threads = format!("--test-threads={}", 2 * cores);
+    let words: Vec<&str> = match nextest {
+        true => words.into_iter().chain([threads.as_str()]).collect(),
+        false => words,
+    };
+    steps.command("tests", &place.root, &words, &vars);
     if depth == Depth::Full {
         let words = vec![
             "cargo",

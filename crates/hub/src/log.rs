@@ -241,7 +241,7 @@ pub(crate) fn events_after(db: &Db, after: u64, limit: u32) -> Result<Vec<Logged
     Ok(db.rows(&sql, params![after, limit])?)
 }
 
-/// Forgets a delivery; tells whether there was one. A process that has a name can do so
+/// Forgets a delivery whose acknowledgement says something; tells whether there was one. A process that has a name can do so
 /// for its own threads only.
 pub(crate) fn acknowledge(
     db: &Db,
@@ -249,14 +249,14 @@ pub(crate) fn acknowledge(
     process: Option<&str>,
     seq: u64,
 ) -> Result<bool> {
-    fault("hub.before-ack");
+    fault("hub.before-answer-ack");
     let forgotten = db.execute(
         "DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2
                AND (?3 IS NULL OR EXISTS (SELECT 1 FROM held_threads held
                  WHERE held.agent = ?1 AND held.thread = deliveries.thread AND held.process = ?3))",
         params![agent, seq, process],
     )?;
-    fault("hub.after-ack");
+    fault("hub.after-answer-ack");
     Ok(forgotten > 0)
 }
 

@@ -1,12 +1,13 @@
-//! No git looks at files outside the sandbox while a team works: a `git` that is
-//! first on PATH notes how it is started. In the sandbox it cannot write its notes,
-//! so what is noted ran outside.
+//! No git looks at files outside the sandbox, in no story: a `git` that is first on PATH
+//! notes how it is started. In the sandbox it cannot write its notes, so what is noted ran
+//! outside.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
-
-use crate::{
-    story::{REQUEST, SCENARIO, assert_remote, merged},
-    team::Team,
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
 };
 
 /// What may run outside; none of it reads a working tree.
@@ -31,72 +32,75 @@ const OUTSIDE: &[&str] = &[
     "worktree",
     "version",
     "check-ref-format",
+    "repack",
+    "pack-refs",
     // Saves files for undo: is told their bytes and looks at none.
     "fast-import",
 ];
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_git_looks_at_files_outside_the_sandbox_while_a_team_works() {
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("log");
-    recorder(folder.path(), &log);
-    let path = std::env::var("PATH").unwrap();
-    let path = format!("{}:{path}", folder.path().display());
-    let team = Team::start_in(SCENARIO, |_| (), &[("PATH", path)]).await;
-    let root = team.say(REQUEST).await;
-    team.press(&root, "approve").await;
-    team.press(&root, "merge").await;
-    team.until(&root, "the merge", merged).await;
-    assert_remote(&team);
-    let host = fs::read_link("/proc/self/ns/mnt").unwrap();
-    let noted = fs::read_to_string(&log).unwrap();
-    let mut commands = Vec::new();
-    for line in noted.lines() {
-        let mut parts = line.splitn(4, '|');
-        let mut part = || parts.next().unwrap_or_default();
-        let (space, place, files, args) = (part(), part(), part(), part());
-        // Git starts itself with further words, as for the far end of a push.
-        let command = args
-            .split(' ')
-            .find(|word| !word.starts_with('-'))
-            .unwrap_or_default();
-        commands.push(command.to_owned());
-        if space != host.to_string_lossy() || is_far_end(command) {
-            continue;
-        }
-        assert!(OUTSIDE.contains(&command), "outside: git {args}");
-        assert_eq!(files, "", "outside with files: git {args}");
-        let is_remote = ["fetch", "push", "ls-remote"].contains(&command);
-        let is_top = Path::new(place).join(".git").exists();
-        assert!(is_remote || !is_top, "outside in {place}: git {args}");
-    }
-    for command in ["fetch", "push"] {
-        assert!(commands.iter().any(|one| one == command), "{commands:?}");
-    }
-}
-
 /// What a fetch or push starts by itself, here or at the other end.
-fn is_far_end(command: &str) -> bool {
-    [
-        "upload-pack",
-        "receive-pack",
-        "pack-objects",
-        "unpack-objects",
-        "index-pack",
-        "rev-list",
-    ]
-    .contains(&command)
-}
+const FAR_END: &[&str] = &[
+    "upload-pack",
+    "receive-pack",
+    "pack-objects",
+    "unpack-objects",
+    "index-pack",
+    "rev-list",
+];
 
-fn recorder(folder: &Path, log: &Path) {
-    let real = Command::new("sh").args(["-c", "command -v git"]).output();
-    let real = String::from_utf8(real.unwrap().stdout).unwrap();
-    let script = format!(
-        "#!/bin/sh\n(echo \"$(readlink /proc/self/ns/mnt)|$PWD|$GIT_WORK_TREE|$*\" >> '{}') 2>/dev/null\nexec {} \"$@\"\n",
-        log.display(),
-        real.trim(),
-    );
-    let program = folder.join("git");
-    fs::write(&program, script).unwrap();
-    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+/// The notes of the gits of a story.
+pub(crate) struct GitNotes(PathBuf);
+
+impl GitNotes {
+    /// A `git` in a folder of its own, which takes notes and then does what it is asked to.
+    pub(crate) fn new(folder: &Path) -> Self {
+        let own = folder.join("noted");
+        fs::create_dir(&own).unwrap();
+        let path = env::var_os("PATH").unwrap();
+        let mut found = env::split_paths(&path).map(|one| one.join("git"));
+        let real = found.find(|one| one.exists()).unwrap();
+        let notes = Self(own.join("notes"));
+        let script = format!(
+            "#!/bin/sh\n(echo \"$(readlink /proc/self/ns/mnt)|$PWD|$GIT_WORK_TREE|$*\" >> '{}') 2>/dev/null\nexec '{}' \"$@\"\n",
+            notes.0.display(),
+            real.display(),
+        );
+        let program = own.join("git");
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        notes
+    }
+
+    /// The variable that has it found first.
+    pub(crate) fn path(&self) -> (OsString, OsString) {
+        let own = self.0.parent().unwrap().to_owned();
+        let others = env::var_os("PATH").unwrap();
+        let all = env::join_paths([own].into_iter().chain(env::split_paths(&others)));
+        ("PATH".into(), all.unwrap())
+    }
+
+    /// Asserts that whatever ran outside looked at no files.
+    pub(crate) fn judge(&self) {
+        let host = fs::read_link("/proc/self/ns/mnt").unwrap();
+        let noted = fs::read_to_string(&self.0).unwrap_or_default();
+        assert!(!noted.is_empty(), "a team without git");
+        for line in noted.lines() {
+            let mut parts = line.splitn(4, '|');
+            let mut part = || parts.next().unwrap_or_default();
+            let (space, place, files, args) = (part(), part(), part(), part());
+            // Git starts itself with further words, as for the far end of a push.
+            let mut words = args.split(' ');
+            let command = words
+                .find(|word| !word.starts_with('-'))
+                .unwrap_or_default();
+            if space != host.to_string_lossy() || FAR_END.contains(&command) {
+                continue;
+            }
+            assert!(OUTSIDE.contains(&command), "outside: git {args}");
+            assert_eq!(files, "", "outside with files: git {args}");
+            let is_remote = ["fetch", "push", "ls-remote"].contains(&command);
+            let is_top = Path::new(place).join(".git").exists();
+            assert!(is_remote || !is_top, "outside in {place}: git {args}");
+        }
+    }
 }

@@ -394,7 +394,9 @@ roles:
     let alone = Alone::with(scenario).await;
     let mut child = alone.command(&["count"]).spawn().unwrap();
     let count = alone.scratch.root().join("count");
-    until("the first command", || count.exists());
+    until("the first command", || {
+        fs::read_to_string(&count).is_ok_and(|text| text == "started\n")
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     let ran = alone.exec(&["--resume"]);

@@ -20,7 +20,7 @@ use butler_testkit::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::{owed, person::Person};
+use crate::{confined_git::GitNotes, owed, person::Person};
 
 /// Generous: the machine may be busy. Reaching it is a failure, not a measure.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -93,6 +93,9 @@ pub(crate) struct Team {
     variables: Vec<(OsString, OsString)>,
     /// The forge, where it is another one than GitHub or the remote itself.
     pub hosted: Option<Hosted>,
+    /// How git was started, unless the story says where programs are, or the kernel lacks
+    /// what confines it.
+    git: Option<GitNotes>,
 }
 
 impl Team {
@@ -403,6 +406,9 @@ impl Team {
         let forge = github.iter().chain(hosted.as_deref());
         // What the test itself says comes last.
         variables.splice(0..0, forge.flat_map(GitHub::variables));
+        let own_path = variables.iter().any(|(name, _)| name == "PATH");
+        let git = (!own_path && without.is_none()).then(|| GitNotes::new(scratch.folder()));
+        variables.extend(git.iter().map(GitNotes::path));
         let (up, hub) = match keep {
             Some(keep) => keep(&scratch),
             None => start_up(&scratch, variables.clone(), without),
@@ -419,6 +425,7 @@ impl Team {
             slack,
             variables,
             hosted,
+            git,
         };
         (team, github)
     }
@@ -776,6 +783,7 @@ impl Drop for Team {
         if !std::thread::panicking() {
             let scratch = &self.scratch;
             owed::check(scratch.root(), &scratch.remote(), &home(scratch));
+            self.git.iter().for_each(GitNotes::judge);
         }
     }
 }

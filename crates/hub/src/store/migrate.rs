@@ -90,10 +90,10 @@ fn carry_over(from: &Db, target: &Db, before: Db, copy: &Path) -> Result<Copied>
     let transaction = target.begin()?;
     let mut copied = copy::all(&before, target)?;
     drop(before);
-    fault("migrate.copied");
+    fault("hub.before-freeze");
     from.execute("ATTACH ?1 AS copied", [copy.display().to_string()])?;
     let frozen = from.begin()?;
-    fault("migrate.frozen");
+    fault("hub.after-freeze");
     let tables = copy::tables()?;
     for table in tables.iter().rev() {
         follow_deletions(from, target, table)?;
@@ -107,9 +107,9 @@ fn carry_over(from: &Db, target: &Db, before: Db, copy: &Path) -> Result<Copied>
     from.set_own_value(MOVED_TO, &id)?;
     frozen.commit()?;
     from.execute_batch("DETACH copied")?;
-    fault("migrate.between");
+    fault("hub.before-move");
     transaction.commit()?;
-    fault("migrate.moved");
+    fault("hub.after-move");
     Ok(copied)
 }
 

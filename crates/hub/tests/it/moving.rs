@@ -116,10 +116,10 @@ async fn a_workspace_moves_while_people_talk_and_a_killed_move_loses_and_repeats
     };
     // Up to which point the file is in charge.
     for (number, (point, in_file)) in [
-        ("migrate.copied", true),
-        ("migrate.frozen", true),
-        ("migrate.between", false),
-        ("migrate.moved", false),
+        ("hub.before-freeze", true),
+        ("hub.after-freeze", true),
+        ("hub.before-move", false),
+        ("hub.after-move", false),
     ]
     .into_iter()
     .enumerate()
