@@ -117,7 +117,7 @@ pub(crate) fn invite(
     let id = id_by_name(&name);
     db.execute(
         "INSERT INTO people (id, name, created_ms, standing) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (id) DO UPDATE SET standing = excluded.standing",
+         ON CONFLICT (id) DO UPDATE SET standing = excluded.standing, name = excluded.name",
         params![id.as_str(), name, db.now_ms(), standing.as_str()],
     )?;
     db.execute("DELETE FROM login_codes WHERE person = ?1", [id.as_str()])?;

@@ -3,7 +3,10 @@
 //! stay with the id, which is a hash. The audit keeps its chain: a line that named the
 //! person loses the name and keeps its own hash, and a last line says which ones did.
 //!
-//! What others wrote about the person is kept, but for the name as a whole word.
+//! What others wrote about the person is kept, but for the name as a whole word and for
+//! what they quoted.
+
+mod quotes;
 
 use butler_protocol::Sha256Hex;
 use serde_json::{Value, json};
@@ -76,6 +79,7 @@ pub(crate) fn scrub(db: &Db) -> sql::Result<()> {
 fn out_of(db: &Db, person: &Person) -> sql::Result<Erased> {
     let id = person.id.as_str();
     let tables = copy::tables()?;
+    quotes::take_out(db, &tables, person)?;
     let erased = Erased {
         messages: messages(db, &tables, id)?,
         files: db.execute(
@@ -139,7 +143,7 @@ fn messages(db: &Db, tables: &[Table], id: &str) -> sql::Result<usize> {
             column: "body",
             holds: "author = ?1",
         },
-        id,
+        &[id],
         &mut |body| {
             blank(body);
             true
@@ -153,7 +157,7 @@ fn messages(db: &Db, tables: &[Table], id: &str) -> sql::Result<usize> {
             column: "frame",
             holds: "instr(frame, ?1) > 0",
         },
-        id,
+        &[id],
         &mut |frame| {
             let mut found = false;
             let payload = &mut frame["payload"];
@@ -199,7 +203,7 @@ fn records(db: &Db, tables: &[Table], person: &Person) -> sql::Result<usize> {
             column: "entry",
             holds: said,
         },
-        id,
+        &[id],
         &mut |entry| {
             let record = &mut entry["record"];
             let own = record["speaker"]["user"] == id;
@@ -222,7 +226,7 @@ fn records(db: &Db, tables: &[Table], person: &Person) -> sql::Result<usize> {
             column: "entry",
             holds: by,
         },
-        &person.name,
+        &[&person.name],
         &mut |entry| {
             entry["record"]["by"] = json!(SOMEBODY);
             true
@@ -257,18 +261,18 @@ fn name_of_others(db: &Db, tables: &[Table], person: &Person) -> sql::Result<()>
                 column,
                 holds: &holds,
             },
-            name,
-            &mut |value| without_name(value, name),
+            &[name],
+            &mut |value| edit_texts(value, &mut |text| replaced(text, name)),
         )?;
     }
     Ok(())
 }
 
-/// Takes a whole word out of every text in a value.
-fn without_name(value: &mut Value, name: &str) -> bool {
+/// Changes every text in a value; whether one is another now.
+fn edit_texts(value: &mut Value, edit: &mut dyn FnMut(&str) -> String) -> bool {
     match value {
         Value::String(text) => {
-            let clean = replaced(text, name);
+            let clean = edit(text);
             let found = clean != *text;
             *text = clean;
             found
@@ -277,13 +281,13 @@ fn without_name(value: &mut Value, name: &str) -> bool {
         Value::Array(items) => {
             let changed = items
                 .iter_mut()
-                .filter_map(|item| without_name(item, name).then_some(()));
+                .filter_map(|item| edit_texts(item, edit).then_some(()));
             changed.count() > 0
         }
         Value::Object(fields) => {
             let changed = fields
                 .values_mut()
-                .filter_map(|item| without_name(item, name).then_some(()));
+                .filter_map(|item| edit_texts(item, edit).then_some(()));
             changed.count() > 0
         }
         _ => false,
@@ -315,7 +319,7 @@ struct Choice<'a> {
     table: &'a str,
     /// A column of JSON.
     column: &'a str,
-    /// A condition on `?1`.
+    /// A condition on `?1` and those that follow.
     holds: &'a str,
 }
 
@@ -323,7 +327,7 @@ struct Choice<'a> {
 fn change(
     db: &Db,
     choice: &Choice<'_>,
-    with: &str,
+    with: &[&str],
     edit: &mut dyn FnMut(&mut Value) -> bool,
 ) -> sql::Result<usize> {
     let Choice { table, column, .. } = choice;
@@ -332,7 +336,7 @@ fn change(
     let (columns, holds) = (keys.join(", "), choice.holds);
     let sql = format!("SELECT {column}, {columns} FROM {table} WHERE {holds}");
     let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([with], |row| {
+    let rows = statement.query_map(params_from_iter(with.iter().copied()), |row| {
         let key = (1..=keys.len()).map(|at| row.get(at));
         Ok((row.get(0)?, key.collect::<sql::Result<Vec<Cell>>>()?))
     })?;
