@@ -10,14 +10,14 @@ use std::{
 
 use butler_protocol::fault;
 use tokio::sync::{broadcast, mpsc, oneshot};
-use tracing::error;
+use tracing::{error, info};
 
 use crate::{
     error::{HubError, Trouble},
     log::notice::Notice,
     store::{
         Store,
-        connection::Kept,
+        connection::{Kept, with_causes},
         db::Db,
         place::Place,
         shared, sql,
@@ -257,8 +257,12 @@ fn commit(
             answers.into_iter().for_each(|answer| answer());
             sound
         }
+        Err(Trouble::Store(sql::Error::Moved)) => {
+            info!("the workspace is moving into a database; the file is not written to any more");
+            false
+        }
         Err(error) => {
-            error!(?error, "the store could not commit");
+            error!(error = with_causes(&error), "the store could not commit");
             false
         }
     }
