@@ -8,6 +8,7 @@ use std::{fmt::Display, io};
 
 use crate::ui::paint::Paint;
 use butler_config::{Problem, Problems};
+use butler_hub::HubError;
 
 use crate::ui::Ui;
 
@@ -68,6 +69,11 @@ impl CliError {
         self
     }
 
+    /// What a hub's own error knows to do about it.
+    pub(crate) fn remedy(&self) -> Option<&'static str> {
+        self.cause::<HubError>().and_then(HubError::remedy)
+    }
+
     /// The same in one line, for answers that programs read.
     pub(crate) fn plain(&self) -> String {
         let mut text = format!("{:#}", self.cause);
@@ -109,7 +115,8 @@ impl CliError {
             ui.note(format_args!("  caused by: {cause}"));
         }
         show_problems(&self.problems, ui);
-        for hint in &self.hints {
+        let remedy = self.remedy();
+        for hint in self.hints.iter().map(String::as_str).chain(remedy) {
             ui.note(format_args!("{} {hint}", "hint:".cyan()));
         }
     }

@@ -297,5 +297,8 @@ async fn answer(request: reqwest::RequestBuilder) -> Result<Value, CliError> {
             error.hint("the channel is in Slack; `codebutler chat --list` and `--read` only look")
         );
     }
-    Err(CliError::user(format!("the hub answered {status}: {body}")))
+    Err(CliError::user(match refusal {
+        Some(refusal) => format!("{} ({refusal})", refusal.sentence()),
+        None => format!("the hub answered {status}: {body}"),
+    }))
 }

@@ -88,6 +88,17 @@ pub enum HubError {
     Step(#[from] Trouble),
 }
 
+impl HubError {
+    /// What to do about it, where the error itself does not say.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Database { source, .. } => source.remedy(),
+            _ => None,
+        }
+    }
+}
+
 /// A call that was not carried out. `Refused` is an answer for the caller; `Store` is our fault and is logged.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {

@@ -34,6 +34,7 @@ mod sandbox;
 mod seal;
 mod self_test;
 mod spec;
+mod start;
 mod view;
 
 pub use command::{Command, Ended, Exit, Stdin, shell, shell_with};
@@ -44,4 +45,5 @@ pub use process::{cgroup::kernel_keeps_limits, helper_pool::end_helpers};
 pub use profile::{Limits, Network, Profile};
 pub use sandbox::{Sandbox, Strength};
 pub use self_test::SelfTest;
+pub use start::let_go_of_start;
 pub use view::toolchain::plain_cargo_config;

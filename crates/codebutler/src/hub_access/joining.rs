@@ -91,7 +91,8 @@ fn away(hub: &Workspace, error: &reqwest::Error) -> CliError {
         (true, _) => CliError::user(format!(
             "{base} shows a certificate that is not trusted here"
         ))
-        .hint("`network.caFile` in the machine config names the file of your company's authority"),
+        .hint("`network.caFile` in the machine config names the file of your company's authority")
+        .hint("a link to join by has to stand in quotes: a shell cuts it at `&`, before the certificate"),
         (false, _) => {
             let deepest = successors(error.source(), |cause| (**cause).source()).last();
             let why = deepest.map(ToString::to_string).unwrap_or_default();

@@ -21,6 +21,9 @@ pub(crate) fn render(line: &LogLine) -> String {
         _ => format!("{level:<5}").dimmed().to_string(),
     };
     let mut place = vec![line.process.clone()];
+    // The hub speaks about each of them.
+    let role = line.role.map(|role| role.to_string());
+    place.extend(role.filter(|role| *role != line.process));
     place.extend(line.thread.as_deref().map(short));
     place.extend(line.turn.map(|turn| format!("turn {turn}")));
     place.extend(line.tool.clone());

@@ -11,6 +11,7 @@ mod human;
 mod layer;
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
@@ -119,6 +120,16 @@ pub(crate) fn path(home: &Path, repo: &str, process: &str) -> PathBuf {
     home.join("logs")
         .join(repo)
         .join(format!("{process}.jsonl"))
+}
+
+/// The log files of the hubs of this machine: one hub serves all repositories, and any of
+/// them, or none, may have started it.
+pub(crate) fn of_hubs(home: &Path) -> Vec<PathBuf> {
+    let folders = fs::read_dir(home.join("logs")).into_iter().flatten();
+    let files = folders
+        .flatten()
+        .map(|folder| folder.path().join("hub.jsonl"));
+    files.filter(|file| file.exists()).collect()
 }
 
 fn install(process: &str, usual: &str, sinks: Sinks) {

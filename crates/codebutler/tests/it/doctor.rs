@@ -343,3 +343,26 @@ fn a_remote_without_a_default_branch_is_found_before_the_agents_find_it() {
     assert_eq!(level(&run.out, "default branch"), "ok", "{run:?}");
     assert!(run.out.contains("\"trunk\""), "{run:?}");
 }
+
+#[test]
+fn a_store_of_a_newer_build_and_a_port_that_is_taken_are_found() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    scratch.machine(&json!({"hub": {"listen": listen}}).to_string());
+    let run = scratch.run(&["doctor", "--json"]);
+    assert_eq!(level(&run.out, "port"), "warning", "{run:?}");
+    assert!(
+        !run.out.contains("\"store\""),
+        "nothing is made by looking: {run:?}"
+    );
+    assert_eq!(scratch.run(&["hub", "tokens"]).code, 0);
+    let run = scratch.run(&["doctor", "--json"]);
+    assert_eq!(level(&run.out, "store"), "ok", "{run:?}");
+    let store = rusqlite::Connection::open(scratch.home().join("hub/hub.sqlite3")).unwrap();
+    store.pragma_update(None, "user_version", 99).unwrap();
+    let run = scratch.run(&["doctor", "--json"]);
+    assert_eq!(level(&run.out, "store"), "failed", "{run:?}");
+    assert!(run.out.contains("newer codebutler"), "{run:?}");
+}

@@ -60,6 +60,7 @@ mod no_hub;
 mod no_log;
 mod offers;
 mod one_team;
+mod operating;
 mod others;
 mod outside_tools;
 mod owed;

@@ -102,7 +102,7 @@ pub(crate) fn invite(db: &Db, by: &Person, name: &str, standing: Standing) -> Re
     let id = id_by_name(&name);
     db.execute(
         "INSERT INTO people (id, name, created_ms, standing) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (id) DO UPDATE SET standing = excluded.standing",
+         ON CONFLICT (id) DO UPDATE SET standing = excluded.standing, name = excluded.name",
         params![id, name, db.now_ms(), standing],
     )?;
     db.execute("DELETE FROM login_codes WHERE person = ?1", [&id])?;

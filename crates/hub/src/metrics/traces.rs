@@ -32,6 +32,8 @@ const GATHER: Duration = Duration::from_secs(1);
 /// How often a request is tried, and the first pause, which doubles.
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_secs(1);
+/// What a collector still gets of a hub that ends; it may be hanging.
+const LAST: Duration = Duration::from_secs(1);
 /// Logs that something is begun in.
 const LOGS: usize = 10_000;
 
@@ -160,7 +162,15 @@ async fn deliver(collector: &Webhook, version: &str, batch: &[Span], cancel: &Ca
     let mut pause = PAUSE;
     let mut why = String::new();
     for _ in 0..TRIES {
-        match collector.call(&body).await {
+        let ending = async {
+            cancel.cancelled().await;
+            sleep(LAST).await;
+        };
+        let called = tokio::select! {
+            called = collector.call(&body) => called,
+            () = ending => Called::Never("it did not answer before the hub ended".to_owned()),
+        };
+        match called {
             Called::Taken => return,
             Called::Never(said) => {
                 why = said;
@@ -179,4 +189,36 @@ async fn deliver(collector: &Webhook, version: &str, batch: &[Span], cancel: &Ca
     }
     let spans = batch.len();
     warn!(spans, why, "the collector of traces did not take them");
+}
+
+#[cfg(test)]
+mod tests {
+    use butler_protocol::Secret;
+    use serde_json::json;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_collector_that_hangs_does_not_keep_the_hub_from_ending() {
+        // Takes connections, and never reads from one.
+        let hangs = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1/traces", hangs.local_addr().unwrap());
+        let collector = Webhook::new(Secret::new(url), None).unwrap();
+        let thread = "C0001/1700000000.000001".parse().unwrap();
+        let (sender, receiver) = mpsc::channel(WAITING);
+        send(&sender, spans::merge(&thread, "app", 1, 0));
+        let cancel = CancellationToken::new();
+        let another = collector.clone();
+        let sending = keep_sending(receiver, collector, "1".to_owned(), cancel.clone());
+        let sending = tokio::spawn(sending);
+        let _taken = hangs.accept().await.unwrap();
+        send(&sender, spans::merge(&thread, "app", 2, 0));
+        cancel.cancel();
+        let nothing = json!({});
+        tokio::select! {
+            ended = sending => ended.unwrap(),
+            called = another.call(&nothing) => panic!("it waits for it: {called:?}"),
+        }
+    }
 }

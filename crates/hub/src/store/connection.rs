@@ -1,9 +1,12 @@
 //! A connection that is thrown away when it cannot be trusted any more, and opened
 //! anew when it is needed next.
 
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
-use crate::store::{Db, place::Place, sql};
+use crate::{
+    HubError,
+    store::{Db, place::Place, sql},
+};
 
 /// What a connection that was opened again must be able to do.
 pub(super) type Proof = fn(&Db) -> sql::Result<()>;
@@ -30,17 +33,20 @@ impl Kept {
             self.give_up();
         }
         if self.db.is_none() {
-            let opened = self.place.open().map_err(|error| with_causes(&error));
-            let proved = opened.and_then(|db| match (self.proof)(&db) {
-                Ok(()) => Ok(db),
-                Err(error) => Err(error.to_string()),
-            });
-            match proved {
-                Ok(db) => {
-                    info!("the store was opened again");
-                    self.db = Some(db);
+            match self.place.open() {
+                // This hub ends when the move is whole.
+                Err(error @ HubError::Moved(_)) => warn!(%error, "the file is not used any more"),
+                Err(error) => {
+                    let error = with_causes(&error);
+                    error!(error, "the store cannot be opened again");
                 }
-                Err(error) => error!(%error, "the store cannot be opened again"),
+                Ok(db) => match (self.proof)(&db) {
+                    Ok(()) => {
+                        info!("the store was opened again");
+                        self.db = Some(db);
+                    }
+                    Err(error) => error!(%error, "the store cannot be opened again"),
+                },
             }
         }
         self.db.as_ref()
@@ -53,9 +59,9 @@ impl Kept {
 }
 
 /// An error with its causes.
-fn with_causes(error: &crate::HubError) -> String {
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
-    let mut cause = std::error::Error::source(error);
+    let mut cause = error.source();
     while let Some(inner) = cause {
         words = format!("{words}: {inner}");
         cause = inner.source();

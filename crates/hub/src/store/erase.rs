@@ -3,7 +3,10 @@
 //! stay with the id, which is a hash. The audit keeps its chain: a line that named the
 //! person loses the name and keeps its own hash, and a last line says which ones did.
 //!
-//! What others wrote about the person is kept, but for the name as a whole word.
+//! What others wrote about the person is kept, but for the name as a whole word and for
+//! what they quoted.
+
+mod quotes;
 
 use butler_protocol::Sha256Hex;
 use serde_json::{Value, json};
@@ -74,6 +77,7 @@ pub(crate) fn scrub(db: &Db) -> sql::Result<()> {
 fn out_of(db: &Db, person: &Person) -> sql::Result<Erased> {
     let id = person.id.as_str();
     let tables = copy::tables()?;
+    quotes::take_out(db, &tables, person)?;
     let erased = Erased {
         messages: messages(db, &tables, id)?,
         files: db.execute(
@@ -133,7 +137,7 @@ fn messages(db: &Db, tables: &[Table], id: &str) -> sql::Result<usize> {
         db,
         tables,
         ("messages", "body", "author = ?1"),
-        id,
+        &[id],
         &mut |body| {
             blank(body);
             true
@@ -143,7 +147,7 @@ fn messages(db: &Db, tables: &[Table], id: &str) -> sql::Result<usize> {
         db,
         tables,
         ("events", "frame", "instr(frame, ?1) > 0"),
-        id,
+        &[id],
         &mut |frame| {
             let mut found = false;
             let payload = &mut frame["payload"];
@@ -181,24 +185,30 @@ fn blank_own(value: &mut Value, id: &str, blank: &impl Fn(&mut Value)) -> bool {
 fn records(db: &Db, tables: &[Table], person: &Person) -> sql::Result<usize> {
     let id = person.id.as_str();
     let said = "instr(entry, ?1) > 0";
-    let count = change(db, tables, ("records", "entry", said), id, &mut |entry| {
-        let record = &mut entry["record"];
-        let own = record["speaker"]["user"] == id;
-        if own {
-            record["text"] = json!(ERASED);
-            record["speaker"]["name"] = json!(SOMEBODY);
-            if let Some(object) = record.as_object_mut() {
-                object.remove("images");
+    let count = change(
+        db,
+        tables,
+        ("records", "entry", said),
+        &[id],
+        &mut |entry| {
+            let record = &mut entry["record"];
+            let own = record["speaker"]["user"] == id;
+            if own {
+                record["text"] = json!(ERASED);
+                record["speaker"]["name"] = json!(SOMEBODY);
+                if let Some(object) = record.as_object_mut() {
+                    object.remove("images");
+                }
             }
-        }
-        own
-    })?;
+            own
+        },
+    )?;
     let by = "json_extract(entry, '$.record.by') = ?1";
     change(
         db,
         tables,
         ("records", "entry", by),
-        &person.name,
+        &[&person.name],
         &mut |entry| {
             entry["record"]["by"] = json!(SOMEBODY);
             true
@@ -225,18 +235,18 @@ fn name_of_others(db: &Db, tables: &[Table], person: &Person) -> sql::Result<()>
         ("scheduled", "arguments"),
     ] {
         let holds = format!("instr({column}, ?1) > 0");
-        change(db, tables, (table, column, &holds), name, &mut |value| {
-            without_name(value, name)
+        change(db, tables, (table, column, &holds), &[name], &mut |value| {
+            edit_texts(value, &mut |text| replaced(text, name))
         })?;
     }
     Ok(())
 }
 
-/// Takes a whole word out of every text in a value.
-fn without_name(value: &mut Value, name: &str) -> bool {
+/// Changes every text in a value; whether one is another now.
+fn edit_texts(value: &mut Value, edit: &mut dyn FnMut(&str) -> String) -> bool {
     match value {
         Value::String(text) => {
-            let clean = replaced(text, name);
+            let clean = edit(text);
             let found = clean != *text;
             *text = clean;
             found
@@ -245,13 +255,13 @@ fn without_name(value: &mut Value, name: &str) -> bool {
         Value::Array(items) => {
             let changed = items
                 .iter_mut()
-                .filter_map(|item| without_name(item, name).then_some(()));
+                .filter_map(|item| edit_texts(item, edit).then_some(()));
             changed.count() > 0
         }
         Value::Object(fields) => {
             let changed = fields
                 .values_mut()
-                .filter_map(|item| without_name(item, name).then_some(()));
+                .filter_map(|item| edit_texts(item, edit).then_some(()));
             changed.count() > 0
         }
         _ => false,
@@ -282,7 +292,7 @@ fn change(
     db: &Db,
     tables: &[Table],
     (table, column, holds): (&str, &str, &str),
-    with: &str,
+    with: &[&str],
     edit: &mut dyn FnMut(&mut Value) -> bool,
 ) -> sql::Result<usize> {
     let known = tables.iter().find(|known| known.name == table);
@@ -290,7 +300,7 @@ fn change(
     let columns = keys.join(", ");
     let sql = format!("SELECT {column}, {columns} FROM {table} WHERE {holds}");
     let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([with], |row| {
+    let rows = statement.query_map(params_from_iter(with.iter().copied()), |row| {
         let key = (1..=keys.len()).map(|at| row.get(at));
         Ok((row.get(0)?, key.collect::<sql::Result<Vec<Cell>>>()?))
     })?;

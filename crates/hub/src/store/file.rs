@@ -84,6 +84,10 @@ impl StoreFile {
     /// Opens it. A file that is gone meanwhile is not made again: a new store in the
     /// place of one that is only missing for a moment would lose everything.
     pub(crate) fn open(&self) -> Result<Db, HubError> {
+        let gone = !self.path.exists() && self.path.with_file_name(MOVED_FILE).exists();
+        if gone {
+            return Err(HubError::Moved(self.path.clone()));
+        }
         let db = self.open_moved()?;
         let failed = |source| HubError::Store {
             path: self.path.clone(),

@@ -10,14 +10,14 @@ use std::{
 
 use butler_protocol::fault;
 use tokio::sync::{broadcast, mpsc, oneshot};
-use tracing::error;
+use tracing::{error, info};
 
 use crate::{
     error::{HubError, Result, Trouble},
     log::Notice,
     store::{
         Db, Store,
-        connection::Kept,
+        connection::{Kept, with_causes},
         place::Place,
         shared, sql,
         tx::{Stamps, Tx},
@@ -251,8 +251,12 @@ fn commit(
             answers.into_iter().for_each(|answer| answer());
             sound
         }
+        Err(Trouble::Store(sql::Error::Moved)) => {
+            info!("the workspace is moving into a database; the file is not written to any more");
+            false
+        }
         Err(error) => {
-            error!(?error, "the store could not commit");
+            error!(error = with_causes(&error), "the store could not commit");
             false
         }
     }

@@ -4,10 +4,16 @@
 use std::{fs, path::PathBuf};
 
 use butler_hub::{Tokens, verify_audit};
-use butler_protocol::{Entry, Record, RecordBatch, Role, Speaker};
+use butler_protocol::{
+    BranchName, CommitSha, Entry, HandOver, PrNumber, PullNews, PullStatus, Record, RecordBatch,
+    Role, Sha256Hex, Speaker, Standing,
+};
 use serde_json::json;
 
-use crate::world::World;
+use crate::{
+    views::{hand_over, news},
+    world::World,
+};
 
 const NAME: &str = "ana maria";
 
@@ -101,6 +107,25 @@ async fn nothing_of_a_person_is_left_in_the_store_and_the_audit_still_holds() {
         end: None,
     };
     world.control(Role::Pm).records(&batch).await.unwrap();
+    // What she said goes on its way in others' words: a hand-over, a pull request.
+    let quoting = HandOver::ReadyForReview {
+        summary: format!("{NAME} said:\n> my cryptic plumage request\nand it is done"),
+        branch: BranchName::new("codebutler/it-abc123"),
+        head: CommitSha::new("0123456789abcdef0123456789abcdef01234567"),
+        pr: PrNumber(7),
+        receipt: None,
+        round: 1,
+        task: None,
+        pictures: vec![],
+        look: false,
+    };
+    hand_over(&world, &root, Role::Coder, &quoting).await;
+    let pull = PullNews {
+        title: format!("What {NAME} wants"),
+        body: "> my cryptic plumage request\n\nfor bananas".to_owned(),
+        ..news(&world, &root, PullStatus::Open, None)
+    };
+    world.control(Role::Coder).pull(&pull).await.unwrap();
     world.say("and ben's wish", None).await;
     world.down().await;
 
@@ -131,6 +156,10 @@ async fn nothing_of_a_person_is_left_in_the_store_and_the_audit_still_holds() {
     victim.unwrap().entry.name.clear();
     verify_audit(&forged).unwrap_err();
     assert!(tokens.erase("nobody").is_err() && tokens.erase("you").is_err());
+    // Who comes back has a name again, and nothing of before.
+    tokens.invite(NAME, Standing::Guest).unwrap();
+    let people = tokens.people().unwrap();
+    assert!(people.iter().any(|one| one.name == NAME), "{people:?}");
     drop(tokens);
 
     world.up().await;
@@ -138,6 +167,18 @@ async fn nothing_of_a_person_is_left_in_the_store_and_the_audit_still_holds() {
     assert_eq!(view["messages"][0]["text"], "(erased)", "{view}");
     let told = view["messages"][2]["text"].as_str().unwrap();
     assert_eq!(told, "somebody wants bananas and anagrams");
+    // Who was handed it still gets it, under the hash that the message names.
+    let said = world.web(Role::Reviewer).replies(&thread).await.unwrap();
+    let tag = said.iter().find_map(|message| message.tag()?.hand_over);
+    let tag = tag.unwrap();
+    let body = world.control(Role::Reviewer).get_body(&tag.body).await;
+    let body = body.unwrap();
+    assert_eq!(Sha256Hex::of(&body), tag.sha256);
+    let body: HandOver = serde_json::from_slice(&body).unwrap();
+    let HandOver::ReadyForReview { summary, .. } = body else {
+        panic!("{body:?}");
+    };
+    assert_eq!(summary, "somebody said:\n> (erased)\nand it is done");
     let hits = world.get(&world.ana, "v1/search?q=plumage").await;
     assert_eq!(hits["hits"], json!([]), "{hits}");
 }

@@ -102,7 +102,7 @@ pub(crate) fn shell_call(output: &str) -> Vec<Record> {
 }
 
 /// A hand-over as agents post it: body first, then the message that points to it.
-async fn hand_over(world: &World, root: &MessageTs, from: Role, body: &HandOver) {
+pub(crate) async fn hand_over(world: &World, root: &MessageTs, from: Role, body: &HandOver) {
     let text = serde_json::to_string(body).unwrap();
     let control = world.control(from);
     let reference = control.put_body(text.as_bytes()).await.unwrap();

@@ -139,6 +139,8 @@ fn make_room(replace: bool, places: &[&Path], ui: &Ui) -> Result<(), CliError> {
         let mut aside = place.as_os_str().to_owned();
         aside.push(format!(".before-restore-{}", now_ms()));
         fs::rename(place, &aside)?;
+        // In a clone it has another name than what `.gitignore` names, and is as private.
+        fs::write(Path::new(&aside).join(".gitignore"), "*\n")?;
         ui.note(format_args!(
             "what was here is now {}",
             Path::new(&aside).display()

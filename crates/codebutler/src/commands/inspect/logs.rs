@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use butler_config::Settings;
+use butler_config::{Settings, machine_folder};
 use butler_protocol::{LogLevel, LogLine, Role};
 
 use crate::{
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "hub", value_parser = cli::role(), ignore_case = true)]
     role: Option<Role>,
 
-    /// Only the hub
+    /// Only the hub of this machine, whoever started it
     #[arg(long)]
     hub: bool,
 
@@ -55,20 +55,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let settings = Settings::load(&set_up_here()?, &environment)?;
-    let repo = wiring::repo_name(&settings.home, &settings.root)?;
-    let mut names: Vec<String> = Role::ALL.iter().map(ToString::to_string).collect();
-    names.push("hub".to_owned());
-    if let Some(role) = args.role {
-        names.retain(|name| *name == role.to_string());
-    }
-    if args.hub {
-        names.retain(|name| name == "hub");
-    }
-    let paths = names
-        .iter()
-        .map(|name| log::path(&settings.home, &repo, name));
-    let mut tails: Vec<Tail> = paths.map(Tail::new).collect();
+    let mut tails: Vec<Tail> = paths(args)?.into_iter().map(Tail::new).collect();
     show(args, newest(&mut tails, args), ui)?;
     if !args.follow {
         return Ok(Exit::Done);
@@ -84,6 +71,26 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             show(args, lines.into_iter(), ui)?;
         }
     })
+}
+
+/// The files that are asked for. The hub's are found outside of a repository as well.
+fn paths(args: &Args) -> Result<Vec<PathBuf>, CliError> {
+    let hubs = log::of_hubs(&machine_folder(&environment).unwrap_or_default());
+    if args.hub {
+        return Ok(hubs);
+    }
+    let settings = Settings::load(&set_up_here()?, &environment)?;
+    let repo = wiring::repo_name(&settings.home, &settings.root)?;
+    let wanted = |role: &&Role| args.role.is_none_or(|only| only == **role);
+    let roles = Role::ALL.iter().filter(wanted);
+    let mut paths: Vec<PathBuf> = roles
+        .map(|role| log::path(&settings.home, &repo, role.as_str()))
+        .collect();
+    // Of a repository that joined, the hub is elsewhere.
+    if args.role.is_none() && settings.joined().is_none() {
+        paths.extend(hubs);
+    }
+    Ok(paths)
 }
 
 /// The newest error in the log of a process. Only the end of the file is read.

@@ -168,6 +168,7 @@ async fn until_ended(
     wiring::remember_hub(settings, &address::written(&url, hub.fingerprint()))?;
     let note = hub.noter();
     ui.line(format_args!("{READY} {url}"))?;
+    butler_sandbox::let_go_of_start();
     let noting = async {
         while let Some(line) = lines.recv().await {
             note(line);

@@ -205,7 +205,8 @@ impl Company<'_> {
         let Some(root) = self.repos.get(repo) else {
             return;
         };
-        let lines = Arc::clone(&self.lines);
+        let (all, name) = (Arc::clone(&self.lines), repo.to_owned());
+        let lines: LineSink = Arc::new(move |role, line| all(&format!("{name} {role}"), line));
         match Agents::start(&self.home, root, &Role::ALL, lines, &self.cancel) {
             Ok(team) => {
                 ui.note(format_args!("{repo} wakes"));

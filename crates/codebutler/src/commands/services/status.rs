@@ -30,12 +30,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let repos = repos(args.all)?;
+    let roots = roots(args.all)?;
     let manager = Manager::of_this_system(&environment).ok();
     process::run_on_one_thread(async move |_cancel| {
         let mut found = Vec::new();
-        for settings in &repos {
-            found.push(gather(settings, manager.as_ref()).await?);
+        for root in &roots {
+            found.push(match Settings::load(root, &environment) {
+                Ok(settings) => gather(&settings, manager.as_ref()).await?,
+                Err(problems) if roots.len() == 1 => return Err(problems.into()),
+                // The others are not less worth knowing.
+                Err(problems) => RepoStatus::unknown(root, &problems.into()),
+            });
         }
         if args.json {
             ui.json(serde_json::json!({ "repos": found }))?;
@@ -47,7 +52,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
 }
 
 /// The repo around here; all that this machine knows where there is none.
-fn repos(all: bool) -> Result<Vec<Settings>, CliError> {
+fn roots(all: bool) -> Result<Vec<PathBuf>, CliError> {
     let home = machine_folder(&environment);
     let here = set_up_root(&std::env::current_dir()?, home.as_deref());
     let roots: Vec<PathBuf> = match here {
@@ -64,8 +69,7 @@ fn repos(all: bool) -> Result<Vec<Settings>, CliError> {
         let error = CliError::user("no repository of this machine is set up for CodeButler");
         return Err(error.hint("run `codebutler init` in a repository"));
     }
-    let load = |root: &PathBuf| Ok(Settings::load(root, &environment)?);
-    roots.iter().map(load).collect()
+    Ok(roots)
 }
 
 /// Says it to a person.
@@ -78,8 +82,9 @@ pub(crate) fn show(repos: &[RepoStatus], ui: &Ui) -> Result<(), CliError> {
 
 /// One code for all of them.
 pub(crate) fn exit(repos: &[RepoStatus]) -> Exit {
-    let processes = repos.iter().flat_map(|repo| &repo.processes);
-    if !processes.clone().any(|one| one.state == State::Running) {
+    let mut processes = repos.iter().flat_map(|repo| &repo.processes);
+    let elsewhere = repos.iter().any(|repo| !repo.elsewhere.is_empty());
+    if !elsewhere && !processes.any(|one| one.state == State::Running) {
         return Exit::NothingRuns;
     }
     if repos.iter().all(RepoStatus::is_fine) {

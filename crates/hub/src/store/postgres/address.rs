@@ -97,7 +97,19 @@ impl Address {
 
     /// Server, database and schema, without the password.
     pub(crate) fn shown(&self) -> String {
-        let hosts: Vec<String> = self.config.get_hosts().iter().map(named).collect();
+        let hosts = self
+            .config
+            .get_hosts()
+            .iter()
+            .enumerate()
+            .map(|(at, host)| {
+                // One port may be meant for all of them.
+                let ports = self.config.get_ports();
+                let port = ports.get(at).or(ports.first());
+                let port = port.map_or(String::new(), |port| format!(":{port}"));
+                format!("{}{port}", named(host))
+            });
+        let hosts: Vec<String> = hosts.collect();
         let database = self.config.get_dbname().unwrap_or_default();
         format!("{}/{database} ({})", hosts.join(","), self.schema)
     }

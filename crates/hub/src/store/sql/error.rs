@@ -7,8 +7,8 @@ pub enum Error {
     #[error(transparent)]
     Sqlite(rusqlite::Error),
     /// PostgreSQL refused, or is away.
-    #[error(transparent)]
-    Postgres(#[from] tokio_postgres::Error),
+    #[error("{}", words(.0))]
+    Postgres(tokio_postgres::Error),
     /// PostgreSQL gave no answer.
     #[error("PostgreSQL does not answer")]
     Silent,
@@ -62,7 +62,48 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Postgres(error)
+    }
+}
+
+/// What PostgreSQL said, which is hidden behind "db error", or what is wrong with the way there.
+fn words(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        let detail = said.detail().map(|detail| format!(" ({detail})"));
+        return format!("{}{}", said.message(), detail.unwrap_or_default());
+    }
+    let cause = std::error::Error::source(error);
+    cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+}
+
 impl Error {
+    /// What to do about a database that does not let a hub in.
+    pub(crate) fn remedy(&self) -> Option<&'static str> {
+        let Self::Postgres(error) = self else {
+            return None;
+        };
+        let Some(code) = error.code() else {
+            let unwritten = std::error::Error::source(error);
+            return match unwritten.is_some_and(|cause| cause.is::<std::io::Error>()) {
+                true => Some("does PostgreSQL run there, and can this machine reach that port?"),
+                false => Some("an address is postgres://user:password@host:port/name"),
+            };
+        };
+        Some(match code.code() {
+            "28P01" | "28000" => {
+                "user and password are those of its address; there `@` is written %40, `:` %3A and `/` %2F"
+            }
+            "3D000" => "make the database first, as in `createdb -O user name`",
+            "42501" => {
+                "its user needs `GRANT CONNECT, CREATE ON DATABASE name TO user`, or a schema of its own that `?schema=` names"
+            }
+            "53300" => "let it take more connections (`max_connections`), or run fewer hubs",
+            _ => return None,
+        })
+    }
+
     /// Whether it was the way to the database, or its end, and not what was asked.
     pub(crate) fn is_passing(&self) -> bool {
         let Self::Postgres(error) = self else {

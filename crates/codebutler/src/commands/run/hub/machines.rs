@@ -74,7 +74,7 @@ pub(super) fn invite(args: &Invite, settings: &Settings, ui: &Ui) -> Result<Exit
     ui.line(JoinLink::written(&base, &code, pinned.as_ref()))?;
     let repo = &wanted.repo;
     ui.note(format_args!(
-        "In a clone of {repo} on the other machine: codebutler init --join LINK\n\
+        "In a clone of {repo} on the other machine: codebutler init --join 'LINK', in quotes\n\
          It may run {}. The link works once, within {} minutes.",
         titles(&roles),
         args.minutes

@@ -42,7 +42,9 @@ fn gist(name: &str, line: &str) -> String {
         Some(rest) if rest.starts_with("ERROR") => rest,
         _ => line,
     };
-    line.replace(name, "…")
+    // Of several repositories each has its own: `shop coder`.
+    let (repo, process) = name.rsplit_once(' ').unwrap_or(("", name));
+    format!("{repo} {}", line.replace(process, "…"))
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! What is known about the processes of a repo, from four sources: their own
 //! notes, the service manager, the hub, and their logs.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, path::Path, time::Duration};
 
 use butler_config::{JoinedHub, Settings};
-use butler_protocol::{Refusal, Role, ThreadId, Usd};
+use butler_protocol::{LogLine, Refusal, Role, ThreadId, Usd};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -25,16 +25,21 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Everything about one repo.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RepoStatus {
     pub repo: String,
     pub root: String,
+    /// Why nothing is known about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// Where the hub listens, while one runs.
     pub hub: Option<String>,
     /// Whether the hub answers.
     pub hub_answers: bool,
     pub processes: Vec<ProcessStatus>,
+    /// Roles that the hub hears from other machines.
+    pub elsewhere: Vec<&'static str>,
     /// Threads that are not closed.
     pub open_threads: Option<usize>,
     /// Threads that somebody works on right now.
@@ -157,14 +162,19 @@ pub(crate) async fn gather(
                 .filter(|line| line.at_ms >= since)
                 .map(|line| LastError {
                     at_ms: line.at_ms,
-                    what: line.message,
+                    what: with_cause(line),
                 }),
             expected: service.is_some() || by_up && given(name),
             note,
         }
     };
     let processes: Vec<ProcessStatus> = running::names().map(one).collect();
+    let is_heard = |name: &str| told.as_ref().is_some_and(|told| told.is_online(name));
+    let absent = processes.iter().filter(|one| one.note.is_none());
+    let elsewhere = absent.map(|one| one.name).filter(|name| is_heard(name));
     Ok(RepoStatus {
+        problem: None,
+        elsewhere: elsewhere.collect(),
         root: settings.root.display().to_string(),
         hub: hub.map(String::from),
         hub_answers: told.is_some(),
@@ -176,6 +186,14 @@ pub(crate) async fn gather(
         processes,
         repo,
     })
+}
+
+/// What a line of the log says, with why.
+fn with_cause(line: LogLine) -> String {
+    match line.fields.get("error").and_then(Value::as_str) {
+        Some(why) => format!("{}: {}", line.message, why.replace('\n', " ")),
+        None => line.message,
+    }
 }
 
 /// The services that are installed; where nobody can be asked they count as stopped.
@@ -316,9 +334,22 @@ fn short(thread: &Value) -> Option<String> {
 }
 
 impl RepoStatus {
+    /// One whose settings cannot be used.
+    pub(crate) fn unknown(root: &Path, problem: &CliError) -> Self {
+        let name = root.file_name().unwrap_or_default();
+        Self {
+            repo: name.to_string_lossy().into_owned(),
+            root: root.display().to_string(),
+            problem: Some(problem.plain()),
+            ..Self::default()
+        }
+    }
+
     /// Whether everything runs that should, and hears.
     pub(crate) fn is_fine(&self) -> bool {
-        self.processes.iter().all(ProcessStatus::is_fine) && self.deaf().is_empty()
+        self.problem.is_none()
+            && self.processes.iter().all(ProcessStatus::is_fine)
+            && self.deaf().is_empty()
     }
 
     /// Why what people say in Slack does not arrive.

@@ -31,12 +31,31 @@ fn of_repo(repo: &RepoStatus, now_ms: i64) -> Vec<String> {
         one.state != State::Absent || one.expected || one.turned_away.is_some()
     };
     let shown: Vec<&ProcessStatus> = repo.processes.iter().filter(shown).collect();
+    if let Some(problem) = &repo.problem {
+        return vec![problem.red().to_string()];
+    }
     let mut lines = Vec::new();
-    if shown.is_empty() {
+    if shown.is_empty() && repo.elsewhere.is_empty() {
         lines.push(format!("nothing runs; {RUNS_HERE}, {INSTALLS} as services"));
-        if let Some(hub) = &repo.hub {
-            lines.push(format!("the hub at {hub} is another repository's"));
-        }
+    }
+    if !shown.iter().any(|process| process.name == HUB)
+        && let Some(hub) = &repo.hub
+    {
+        let silent = if repo.hub_answers {
+            ""
+        } else {
+            " does not answer"
+        };
+        lines.push(format!(
+            "{HUB:<11} that of this machine, {hub}{}",
+            silent.red()
+        ));
+    }
+    if !repo.elsewhere.is_empty() {
+        let roles = repo.elsewhere.join(", ");
+        lines.push(format!("{:<11} {roles} connected", "elsewhere"));
+    }
+    if shown.is_empty() && repo.elsewhere.is_empty() {
         return lines;
     }
     for process in shown {
@@ -162,6 +181,7 @@ mod tests {
     use super::*;
     use crate::{
         commands::services::status::gather::LastError,
+        error::CliError,
         process::running::{KeptBy, Note, names},
     };
 
@@ -194,6 +214,8 @@ mod tests {
             root: "/home/ana/app".to_owned(),
             hub: Some("http://127.0.0.1:7777/".to_owned()),
             hub_answers: true,
+            problem: None,
+            elsewhere: Vec::new(),
             processes,
             open_threads: Some(5),
             threads_at_work: Some(1),
@@ -223,6 +245,33 @@ mod tests {
         // The hour depends on where one is.
         let said = crate::ui::paint::plain(&said).replace(&clock(NOW - 90_000), "2027-01-15 08:00");
         insta::assert_snapshot!(said);
+    }
+
+    #[test]
+    fn agents_of_other_machines_are_told_and_one_broken_repo_hides_no_other() {
+        let absent = |name| ProcessStatus {
+            state: State::Absent,
+            note: None,
+            installed: false,
+            connected: None,
+            expected: false,
+            ..process(name)
+        };
+        let away = RepoStatus {
+            elsewhere: vec!["pm", "coder"],
+            ..repo(names().map(absent).collect())
+        };
+        let problems = CliError::user("1 problem in the configuration");
+        let broken = RepoStatus::unknown("/home/ana/shop".as_ref(), &problems);
+        assert!(!broken.is_fine());
+        let said = crate::ui::paint::plain(&text(&[away, broken], NOW).join("\n"));
+        assert!(said.contains("pm, coder connected"), "{said}");
+        assert!(!said.contains("nothing runs"), "{said}");
+        assert!(
+            said.contains("that of this machine, http://127.0.0.1:7777/"),
+            "{said}"
+        );
+        assert!(said.ends_with("1 problem in the configuration"), "{said}");
     }
 
     #[test]
