@@ -155,13 +155,32 @@ fn stays_together(role: Role) -> bool {
 }
 
 fn hold(db: &Db, agent: AgentKey, thread: &str, process: &str) -> Result<(), Trouble> {
+    hold_since(db, agent, (thread, process), clock_ms(db)?)
+}
+
+/// Something of a process that is no work, and no load.
+pub(super) fn hold_aside(
+    db: &Db,
+    agent: AgentKey,
+    queue: &str,
+    process: &str,
+) -> Result<(), Trouble> {
+    hold_since(db, agent, (queue, process), 0)
+}
+
+fn hold_since(
+    db: &Db,
+    agent: AgentKey,
+    (thread, process): (&str, &str),
+    at_ms: i64,
+) -> Result<(), Trouble> {
     db.prepare_cached(
         "INSERT INTO held_threads (agent, thread, process, epoch, at_ms)
          SELECT id, ?2, ?3, epoch, ?4 FROM agents WHERE id = ?1
          ON CONFLICT (agent, thread) DO UPDATE SET process = excluded.process,
            epoch = excluded.epoch, at_ms = excluded.at_ms",
     )?
-    .execute(params![agent, thread, process, clock_ms(db)?])?;
+    .execute(params![agent, thread, process, at_ms])?;
     Ok(())
 }
 
