@@ -18,6 +18,7 @@ use crate::{
     error::Trouble,
     hub::{
         Operation,
+        cut_off::CutOff,
         together::{OwnersStore, Ownership},
     },
     identity::{self, Identity},
@@ -58,6 +59,8 @@ pub(crate) struct App {
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
     /// Whether this hub does what only one of a store may do.
     pub(crate) ownership: Ownership,
+    /// Whether it is out of reach of the store that it shares.
+    pub(crate) cut_off: CutOff,
     /// What the operator set.
     pub(crate) operation: Operation,
 }

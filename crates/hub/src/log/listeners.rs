@@ -88,7 +88,7 @@ impl Listeners {
         match &**notice {
             Notice::Event(event) => event.targets.iter().for_each(|agent| one(&mut all, *agent)),
             Notice::Epoch { agent, .. } | Notice::Freed { agent } | Notice::Shared { agent } => {
-                one(&mut all, *agent)
+                one(&mut all, *agent);
             }
             Notice::Missed | Notice::Shake(_) => all.retain(|_, ears| {
                 ears.retain(|ear| ear.hears(notice));
