@@ -403,10 +403,6 @@ impl Group {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(
-    clippy::print_stdout,
-    reason = "a failure is played again by its victims"
-)]
 async fn coders_killed_at_random_lose_and_repeat_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("faults.log");
