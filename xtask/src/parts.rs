@@ -97,6 +97,15 @@ pub(crate) const PARTS: &[Part] = &[
         ],
     },
     Part {
+        name: "iproute2, which connects machines that are network namespaces",
+        needed_by: &["crates/testkit/src/network.rs"],
+        found: &["ip", "-V"],
+        install: &[
+            &["apt-get", "update", "--quiet"],
+            &["apt-get", "install", "--yes", "--quiet", "iproute2"],
+        ],
+    },
+    Part {
         name: "pnpm",
         needed_by: &["crates/codebutler/tests/it/ecosystems.rs"],
         found: &["pnpm", "--version"],

@@ -1,4 +1,7 @@
-//! What can end a worker or the whole process.
+//! What can end a worker or the whole process. Each says its causes with it: most of them
+//! end in a line of the log, which is all that an operator has.
+
+use std::{error::Error, fmt, iter::successors, sync::Arc};
 
 use butler_journal::JournalError;
 use butler_protocol::Refusal;
@@ -8,32 +11,63 @@ use butler_slack::SlackError;
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The hub does not answer, or refuses us.
-    #[error("the hub")]
-    Hub(#[from] SlackError),
+    #[error("the hub: {}", Causes(.0))]
+    Hub(SlackError),
     /// The log cannot be read or written: no effect without its record.
-    #[error("the conversation log")]
-    Journal(#[from] JournalError),
+    #[error("the conversation log: {}", Causes(.0))]
+    Journal(JournalError),
     /// Git or the forge.
-    #[error("the repository")]
-    Repo(#[from] butler_repo::Error),
+    #[error("the repository: {}", Causes(.0))]
+    Repo(butler_repo::Error),
     /// The model client could not be made.
-    #[error("the model client")]
-    Model(#[from] butler_model::ModelError),
+    #[error("the model client: {}", Causes(.0))]
+    Model(butler_model::ModelError),
     /// Commands cannot be confined.
-    #[error("the sandbox")]
-    Sandbox(#[from] butler_sandbox::SandboxError),
+    #[error("the sandbox: {}", Causes(.0))]
+    Sandbox(butler_sandbox::SandboxError),
     /// Commands cannot be confined, found out in the background.
-    #[error("the sandbox")]
-    NoSandbox(#[source] std::sync::Arc<butler_sandbox::SandboxError>),
+    #[error("the sandbox: {}", Causes(&**.0))]
+    NoSandbox(Arc<butler_sandbox::SandboxError>),
     /// The folder of the tools.
-    #[error("the worktree's folder")]
-    Place(#[from] butler_tools::PlaceError),
+    #[error("the worktree's folder: {}", Causes(.0))]
+    Place(butler_tools::PlaceError),
     /// Something that should have been there is not.
     #[error("{0}")]
     Missing(String),
     /// A branch stands on another base than the one that it was reviewed on.
     #[error("it stands on another base than the one that its checks ran on")]
     AnotherBase,
+}
+
+/// An error and what it comes from, the deepest last.
+struct Causes<'a>(&'a dyn Error);
+
+impl fmt::Display for Causes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut deeper = successors(self.0.source(), |cause| (**cause).source());
+        deeper.try_for_each(|cause| write!(f, ": {cause}"))
+    }
+}
+
+/// What is printed with its causes has none to follow, so that nothing is said twice.
+macro_rules! comes_from {
+    ($($kind:ident($cause:ty),)*) => {
+        $(impl From<$cause> for AgentError {
+            fn from(cause: $cause) -> Self {
+                Self::$kind(cause)
+            }
+        })*
+    };
+}
+
+comes_from! {
+    Hub(SlackError),
+    Journal(JournalError),
+    Repo(butler_repo::Error),
+    Model(butler_model::ModelError),
+    Sandbox(butler_sandbox::SandboxError),
+    Place(butler_tools::PlaceError),
 }
 
 impl AgentError {
@@ -50,5 +84,21 @@ impl AgentError {
     /// Whether the hub refused what was begun before a person stopped the thread.
     pub fn is_stop(&self) -> bool {
         matches!(self, AgentError::Hub(error) if error.is_stop())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_log_says_why_down_to_the_last_cause() {
+        let error = AgentError::from(butler_sandbox::SandboxError::Helper {
+            path: "/bin/helper".into(),
+            source: std::io::Error::other("no such file"),
+        });
+        let said = "the sandbox: cannot start the sandbox helper /bin/helper: no such file";
+        assert_eq!(error.to_string(), said);
+        assert!(error.source().is_none(), "nothing is said twice");
     }
 }

@@ -1,6 +1,7 @@
 //! Starting and stopping.
 
 pub(crate) mod app;
+pub(crate) mod cut_off;
 mod ready;
 pub(crate) mod together;
 mod upkeep;
@@ -38,6 +39,7 @@ use crate::{
     },
     hub::{
         app::{Reached, Sockets, Watched},
+        cut_off::CutOff,
         together::Starting,
     },
     identity::tokens,
@@ -306,6 +308,7 @@ impl Hub {
                 },
                 known: Mutex::new(HashMap::new()),
                 ownership,
+                cut_off: CutOff::new(),
                 operation: config.operation,
             });
             let relay = relay.map(|relay| {
@@ -521,5 +524,9 @@ fn router(app: Arc<App>, webhooks: Webhooks) -> Router {
         .route("/readyz", get(ready::ready))
         .merge(people)
         .fallback(page::nowhere)
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&app),
+            cut_off::send_away,
+        ))
         .with_state(app)
 }

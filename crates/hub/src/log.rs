@@ -41,6 +41,8 @@ pub(crate) struct Happening {
     pub(crate) delivered: bool,
     /// The one agent that gets it; otherwise every one of the channel.
     pub(crate) only: Option<AgentKey>,
+    /// Whose holder gets it where a role has several processes; otherwise its thread's.
+    pub(crate) queue: Option<String>,
 }
 
 impl Happening {
@@ -56,6 +58,7 @@ impl Happening {
             body,
             delivered: true,
             only: None,
+            queue: None,
         }
     }
 }
@@ -98,7 +101,16 @@ pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64> {
         _ => {}
     }
     let targets = if what.delivered {
-        queue(tx.db(), seq, &channel, &root, what.from, what.only)?
+        let queue = what.queue.as_deref();
+        let targets = deliver(
+            tx.db(),
+            seq,
+            (&channel, &root),
+            what.from,
+            (what.only, queue),
+        )?;
+        // Who has the thread is not who gets it; the others look when they are told to.
+        if queue.is_none() { targets } else { Vec::new() }
     } else {
         Vec::new()
     };
@@ -120,15 +132,14 @@ pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64> {
 /// One delivery for every role of the channel's repo, while the app is in the channel.
 /// The role that caused it knows it, unless a client of Slack's speaks for it: such a
 /// client gets its own events too.
-fn queue(
+fn deliver(
     db: &Db,
     seq: i64,
-    channel: &ChannelId,
-    root: &str,
+    (channel, root): (&ChannelId, &str),
     from: Option<Role>,
-    only: Option<AgentKey>,
+    (only, queue): (Option<AgentKey>, Option<&str>),
 ) -> Result<Vec<AgentKey>> {
-    let thread = format!("{channel}/{root}");
+    let thread = queue.map_or_else(|| format!("{channel}/{root}"), str::to_owned);
     let targets = db.rows(
         "INSERT INTO deliveries (agent, seq, thread)
          SELECT agents.id, ?1, ?2 FROM agents

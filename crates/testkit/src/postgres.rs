@@ -4,9 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test kit stops at the first surprise")]
 
 use std::{
+    ffi::OsString,
     fs::{self, Permissions},
     io::{BufRead, BufReader, Read},
-    net::{SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -16,12 +17,16 @@ use std::{
 
 use tempfile::TempDir;
 
+use crate::Host;
+
 /// A server that runs, or was killed and can be started again.
 #[derive(Debug)]
 pub struct Postgres {
     folder: TempDir,
     programs: PathBuf,
-    port: u16,
+    listens: SocketAddr,
+    /// The words that lead to the machine where it runs.
+    entry: Vec<OsString>,
     server: Option<Child>,
     /// Whether it takes connections with TLS only.
     secured: bool,
@@ -34,17 +39,24 @@ impl Postgres {
     /// where nothing may be skipped.
     #[must_use]
     pub fn start() -> Option<Self> {
-        Self::new(false)
+        Self::new(false, None)
+    }
+
+    /// One on another machine, at this address of it. Nobody gets in from elsewhere before
+    /// it is [`secured`](Self::secure).
+    #[must_use]
+    pub fn start_on(host: &Host, address: Ipv4Addr) -> Option<Self> {
+        Self::new(false, Some((host, address)))
     }
 
     /// One that waits for the disk as in production, for what is measured.
     #[must_use]
     pub fn start_durable() -> Option<Self> {
-        Self::new(true)
+        Self::new(true, None)
     }
 
     #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
-    fn new(durable: bool) -> Option<Self> {
+    fn new(durable: bool, on: Option<(&Host, Ipv4Addr)>) -> Option<Self> {
         let Some(programs) = programs() else {
             let ci = std::env::var_os("CI").is_some();
             assert!(!ci, "there is no PostgreSQL; in CI nothing is skipped");
@@ -52,8 +64,14 @@ impl Postgres {
             return None;
         };
         let folder = tempfile::tempdir().unwrap();
+        let listens = match on {
+            // Nobody else has a port there.
+            Some((_, address)) => (address, 5432).into(),
+            None => (Ipv4Addr::LOCALHOST, free_port()).into(),
+        };
         let mut server = Self {
-            port: free_port(),
+            listens,
+            entry: on.map(|(host, _)| host.entry()).unwrap_or_default(),
             folder,
             programs,
             server: None,
@@ -77,7 +95,7 @@ impl Postgres {
     /// Its address, with a database that everybody may fill with schemas.
     #[must_use]
     pub fn address(&self) -> String {
-        format!("postgres://butler@127.0.0.1:{}/postgres", self.port)
+        format!("postgres://butler@{}/postgres", self.listens)
     }
 
     /// Starts it anew with this certificate and its key; nobody gets in without TLS.
@@ -100,7 +118,7 @@ impl Postgres {
     /// Where it listens.
     #[must_use]
     pub fn listens(&self) -> SocketAddr {
-        ([127, 0, 0, 1], self.port).into()
+        self.listens
     }
 
     /// A database as SQL, without what lets anybody in and without words for `psql` alone.
@@ -152,7 +170,8 @@ impl Postgres {
     }
 
     fn try_up(&self) -> Result<Child, String> {
-        let port = self.port.to_string();
+        let port = self.listens.port().to_string();
+        let listen = format!("listen_addresses={}", self.listens.ip());
         let fsync = if self.durable {
             "fsync=on"
         } else {
@@ -162,7 +181,7 @@ impl Postgres {
             .command("postgres")
             .arg("-D")
             .arg(self.data())
-            .args(["-p", &port, "-c", "listen_addresses=127.0.0.1"])
+            .args(["-p", &port, "-c", &listen])
             .args(["-c", "unix_socket_directories=", "-c", fsync])
             .args([
                 "-c",
@@ -192,14 +211,15 @@ impl Postgres {
 
     fn command(&self, program: &str) -> Command {
         let program = self.programs.join(program);
-        let mut command = if is_root() {
-            let mut command = Command::new("setpriv");
-            command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
-            command.arg(program);
-            command
-        } else {
-            Command::new(program)
-        };
+        let mut words = self.entry.clone();
+        if is_root() {
+            let nobody = ["setpriv", "--reuid=nobody", "--regid=nogroup"];
+            words.extend(nobody.map(OsString::from));
+            words.push("--clear-groups".into());
+        }
+        words.push(program.into());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command.stdout(Stdio::null());
         command

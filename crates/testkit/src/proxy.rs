@@ -41,7 +41,12 @@ pub struct Proxy {
 impl Proxy {
     /// Stands before these addresses.
     pub async fn before(targets: Vec<SocketAddr>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        Self::at(([127, 0, 0, 1], 0).into(), targets).await
+    }
+
+    /// The same, at this address.
+    pub async fn at(listen: SocketAddr, targets: Vec<SocketAddr>) -> Self {
+        let listener = TcpListener::bind(listen).await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let way = watch::Sender::new(Way::Open);
         let (targets, said) = (Arc::new(targets), way.subscribe());

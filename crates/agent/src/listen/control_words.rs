@@ -59,19 +59,25 @@ pub(crate) async fn obey(
         },
         Command::Cost => cost(agent, &thread_logs::of_thread(agent, thread).await?),
         Command::Pause => {
-            agent.pause.begin(by)?;
             format!("The team is paused, as {by} asked: no model is called. `!resume` continues.")
         }
-        Command::Resume => {
-            agent.pause.end()?;
-            format!("The team goes on, as {by} asked.")
-        }
+        Command::Resume => format!("The team goes on, as {by} asked."),
         _ => return Ok(()),
     };
+    rest(agent, command, by)?;
     if Duty::Front.is_of(agent.role()) {
         answer(agent, thread, ts, WORD, &text).await?;
     }
     Ok(())
+}
+
+/// Lies down or gets up, if that is what was said.
+pub(crate) fn rest(agent: &Agent, command: &Command, by: &str) -> Result<(), AgentError> {
+    match command {
+        Command::Pause => agent.pause.begin(by),
+        Command::Resume => agent.pause.end(),
+        _ => Ok(()),
+    }
 }
 
 /// What a person who stopped the thread reads: who was at work, and how to go on.

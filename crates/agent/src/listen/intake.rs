@@ -28,6 +28,8 @@ use crate::{
 
 /// The event that gives a process the thread of another one.
 const GIVEN: &str = "thread_given";
+/// The event that brings a word for the whole team from a thread of another process.
+const TOLD: &str = "team_told";
 /// How long somebody who was at work may take to say that it stopped.
 const CONFIRMS: Duration = Duration::from_secs(5);
 
@@ -238,6 +240,10 @@ impl Intake {
         if envelope.payload["event"]["type"] == GIVEN {
             let thread = stamp.thread.clone().map(WorkKey::thread);
             return Ok(thread.map(|thread| (thread, Mail::Given { ack: None })));
+        }
+        if envelope.payload["event"]["type"] == TOLD {
+            self.told(envelope, stamp).await?;
+            return Ok(None);
         }
         match stamp.kind {
             StampKind::Decision => self.decision(stamp).await,

@@ -33,22 +33,32 @@ pub(crate) async fn asked(
     thread: &ThreadId,
     message: &Message,
 ) -> Result<(), AgentError> {
+    if Duty::Front.is_of(agent.role()) {
+        let words = answer_to(agent, message);
+        control_words::answer(agent, thread, &message.ts, "restart", words).await?;
+    }
+    obey(agent, message);
+    Ok(())
+}
+
+fn answer_to(agent: &Agent, message: &Message) -> &'static str {
     let approvers = &agent.config.approvers;
     let user = message.user.as_ref();
     let may = approvers.is_empty() || user.is_some_and(|user| approvers.contains(user));
-    let words = match (may, agent.config.is_kept) {
+    match (may, agent.config.is_kept) {
         (false, _) => NOT_AN_APPROVER,
         (true, false) => NOT_KEPT,
         (true, true) => RESTARTING,
-    };
-    if Duty::Front.is_of(agent.role()) {
-        control_words::answer(agent, thread, &message.ts, "restart", words).await?;
     }
+}
+
+/// Ends this process for another one, if whoever asks may ask for that.
+pub(crate) fn obey(agent: &Agent, message: &Message) {
     // One that comes again was obeyed by the process before this one.
-    if words == RESTARTING && milliseconds(&message.ts) > agent.began_ms {
+    let again = milliseconds(&message.ts) <= agent.began_ms;
+    if answer_to(agent, message) == RESTARTING && !again {
         agent.config.renewal.cancel();
     }
-    Ok(())
 }
 
 fn milliseconds(ts: &MessageTs) -> i64 {

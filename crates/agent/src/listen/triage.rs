@@ -4,7 +4,11 @@
 use butler_policy::{Duty, Word, is_lasting, meanings, without_mentions};
 use butler_protocol::{MessageTs, PersonAct, Speaker, Stamp, StampKind, ThreadId, UserId};
 use butler_slack::{Envelope, Event, Message, mrkdwn};
-use butler_turn::{Edited, Heard, route::Command};
+use butler_turn::{
+    Edited, Heard,
+    route::{Addressed, Command, Ear, addressed},
+};
+use serde::Deserialize;
 
 use crate::{
     AgentError,
@@ -12,7 +16,7 @@ use crate::{
     decide::person_actions::{self, Asked},
     listen::{
         buttons, control_words,
-        intake::{Intake, Mail},
+        intake::{Intake, Mail, author},
         restart,
         work_key::WorkKey,
     },
@@ -83,6 +87,35 @@ impl Intake {
                 control_words::obey(agent, &thread, &message.ts, &other, &by).await?;
                 Ok(None)
             }
+        }
+    }
+
+    /// A word for the whole team, said in a thread of another process, which answers it.
+    pub(crate) async fn told(&self, envelope: &Envelope, stamp: &Stamp) -> Result<(), AgentError> {
+        let told = &envelope.payload["event"]["message"];
+        let Ok(message) = Message::deserialize(told) else {
+            return Ok(());
+        };
+        let rules = self.agent.rules();
+        let access = &rules.access;
+        let ear = Ear {
+            role: self.agent.role(),
+            bot: self.agent.bot.as_ref(),
+            respond_to: access.respond_to,
+        };
+        let author = author(&message, stamp, &access.allowed_bots);
+        let may = |user| access.allows(user);
+        match addressed(&ear, stamp, author, &message.text, false) {
+            Addressed::Command(_) if !message.user.as_ref().is_none_or(may) => Ok(()),
+            Addressed::Command(Command::Restart) => {
+                restart::obey(&self.agent, &message);
+                Ok(())
+            }
+            Addressed::Command(command) => {
+                let by = self.speaker_name(&message).await?;
+                control_words::rest(&self.agent, &command, &by)
+            }
+            _ => Ok(()),
         }
     }
 

@@ -234,12 +234,6 @@ async fn keep(
 
 fn explain(failure: &AgentError) -> String {
     let mut text = failure.to_string();
-    let mut source = std::error::Error::source(failure);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
     if let AgentError::Journal(error) = failure {
         text.push_str(". ");
         text.push_str(error.remedy());

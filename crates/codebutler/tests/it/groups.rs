@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// A hand-over in a log.
-const GAVE: &str = "\"t\":\"gave\"";
+pub(crate) const GAVE: &str = "\"t\":\"gave\"";
 const PAUSE: Duration = Duration::from_millis(50);
 /// Runs with somebody killed at random that CI can afford; at night there are more.
 const SAMPLE: usize = 2;
@@ -142,55 +142,73 @@ impl Group {
 
     /// The story up to its merge, and what it left.
     async fn finish(&self, root: &str) -> Value {
-        let person = &self.person;
-        person.press(root, "Ready to merge", "merge").await.unwrap();
-        person.until(root, "the merge", merged).await.unwrap();
-        let rests = |thread: &Value| {
-            let activity = thread["activity"].as_array();
-            let idle = |one: &Value| one["state"] == json!("idle");
-            let calls = thread["cost"]["calls"].as_array().into_iter().flatten();
-            let reserved: i64 = calls.filter_map(|call| call["reserved"].as_i64()).sum();
-            activity.is_some_and(|all| all.iter().all(idle)) && reserved == 0
-        };
-        let thread = person.until(root, "rest", rests).await.unwrap();
-        assert_story(&thread);
-        // Each call is paid once, each press has one effect, no command began twice.
-        let _ = books(&thread);
-        self.assert_remote();
-        thread
-    }
-
-    /// One change, whole, and one pull request.
-    fn assert_remote(&self) {
-        let file = |name: &str| self.scratch.remote_file("main", name).unwrap();
-        let count = |text: &str, part: &str| text.matches(part).count();
-        assert_eq!(count(&file("notes.sh"), "list_json() {"), 1);
-        assert_eq!(count(&file("notes.sh"), "--json) list_json ;;"), 1);
-        assert_eq!(count(&file("tests/run.sh"), "notes as JSON"), 1);
-        assert_eq!(count(&file("README.md"), "list --json"), 1);
-        assert_eq!(self.scratch.remote_branches(), ["main"]);
+        finish(&self.person, &self.scratch, root).await
     }
 
     /// The Coder's log of a thread on a machine.
     fn log(&self, machine: usize, root: &str) -> String {
-        let folder = format!("{}-{}", self.person.channel, root.replace('.', "-"));
-        let threads = self.machines[machine].root.join(".codebutler/threads");
-        let file = threads.join(folder).join("conversations/coder.jsonl");
-        fs::read_to_string(file).unwrap_or_default()
+        coders_log(&self.machines[machine].root, &self.person, root)
     }
 
     /// Waits until the hub has a line of the Coder that contains this; which Coder had
     /// the thread first.
     async fn until_line(&self, root: &str, part: &str) -> usize {
-        let has = |thread: &Value| {
-            let lines = thread["records"].as_array().into_iter().flatten();
-            let mut own = lines.filter(|line| line["role"] == json!("coder"));
-            own.any(|line| line["entry"].to_string().contains(part))
-        };
-        let found = self.person.until(root, part, has).await;
-        found.unwrap();
+        until_line(&self.person, root, part).await;
         usize::from(self.log(0, root).is_empty())
     }
+}
+
+/// The story up to its merge, and what it left.
+pub(crate) async fn finish(person: &Person, scratch: &ScratchRepo, root: &str) -> Value {
+    person.press(root, "Ready to merge", "merge").await.unwrap();
+    person.until(root, "the merge", merged).await.unwrap();
+    settled(person, scratch, root).await
+}
+
+/// What a merged story left, once nobody is at work any more.
+pub(crate) async fn settled(person: &Person, scratch: &ScratchRepo, root: &str) -> Value {
+    let rests = |thread: &Value| {
+        let activity = thread["activity"].as_array();
+        let idle = |one: &Value| one["state"] == json!("idle");
+        let calls = thread["cost"]["calls"].as_array().into_iter().flatten();
+        let reserved: i64 = calls.filter_map(|call| call["reserved"].as_i64()).sum();
+        activity.is_some_and(|all| all.iter().all(idle)) && reserved == 0
+    };
+    let thread = person.until(root, "rest", rests).await.unwrap();
+    assert_story(&thread);
+    // Each call is paid once, each press has one effect, no command began twice.
+    let _ = books(&thread);
+    assert_remote(scratch);
+    thread
+}
+
+/// One change, whole, and one pull request.
+fn assert_remote(scratch: &ScratchRepo) {
+    let file = |name: &str| scratch.remote_file("main", name).unwrap();
+    let count = |text: &str, part: &str| text.matches(part).count();
+    assert_eq!(count(&file("notes.sh"), "list_json() {"), 1);
+    assert_eq!(count(&file("notes.sh"), "--json) list_json ;;"), 1);
+    assert_eq!(count(&file("tests/run.sh"), "notes as JSON"), 1);
+    assert_eq!(count(&file("README.md"), "list --json"), 1);
+    assert_eq!(scratch.remote_branches(), ["main"]);
+}
+
+/// The Coder's log of a thread in a clone.
+pub(crate) fn coders_log(clone: &Path, person: &Person, root: &str) -> String {
+    let folder = format!("{}-{}", person.channel, root.replace('.', "-"));
+    let threads = clone.join(".codebutler/threads");
+    let file = threads.join(folder).join("conversations/coder.jsonl");
+    fs::read_to_string(file).unwrap_or_default()
+}
+
+/// Waits until the hub has a line of the Coder that contains this.
+pub(crate) async fn until_line(person: &Person, root: &str, part: &str) {
+    let has = |thread: &Value| {
+        let lines = thread["records"].as_array().into_iter().flatten();
+        let mut own = lines.filter(|line| line["role"] == json!("coder"));
+        own.any(|line| line["entry"].to_string().contains(part))
+    };
+    person.until(root, part, has).await.unwrap();
 }
 
 /// A second machine: it has the hub's address and tokens, and a clone under the same name.
@@ -199,13 +217,18 @@ fn second_machine(scratch: &ScratchRepo) -> Machine {
     let (first, second) = (home(scratch), scratch.folder().join("machine-2"));
     fs::create_dir_all(&second).unwrap();
     fs::copy(first.join("config.json"), second.join("config.json")).unwrap();
-    let names = json!({"clone": clone.root()}).to_string();
-    fs::write(second.join("repos.json"), names).unwrap();
+    knows_clone(&second, clone.root());
     symlink(first.join("hub"), second.join("hub")).unwrap();
     Machine {
         root: clone.root().to_owned(),
         home: second,
     }
+}
+
+/// A machine takes this clone for the repository that others know as `clone`.
+pub(crate) fn knows_clone(home: &Path, clone: &Path) {
+    let names = json!({"clone": clone}).to_string();
+    fs::write(home.join("repos.json"), names).unwrap();
 }
 
 fn scenario() -> Scenario {
@@ -297,6 +320,42 @@ async fn a_coder_that_stands_still_is_followed_and_refused_when_it_goes_on() {
     assert!(lines_with(&old, GAVE).is_empty());
 }
 
+/// Until something on the machines' disks holds.
+async fn until_true(holds: impl Fn() -> bool) {
+    while !holds() {
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_word_for_the_whole_team_reaches_the_coder_that_does_not_have_the_thread() {
+    let mut group = Group::start(scenario(), [&[], &[]]).await;
+    // Each has one of the threads; the second clone has nobody but its Coder.
+    let second = group.machines[1].root.clone();
+    let paused = || second.join(".codebutler/threads/paused").exists();
+    let (one, other) = ("!aside one", "!aside other");
+    let roots = [group.person.open(one).await, group.person.open(other).await];
+    for root in &roots {
+        group.person.reply(root, "!pause").await;
+        until_true(paused).await;
+        group.person.reply(root, "!resume").await;
+        until_true(|| !paused()).await;
+        let answered = |thread: &Value| story(thread).len() == 5;
+        let thread = group.person.until(root, "answers", answered).await;
+        let said = story(&thread.unwrap()).join("\n");
+        for words in ["The team is paused", "The team goes on"] {
+            assert_eq!(said.matches(words).count(), 1, "{said}");
+        }
+    }
+    let [root, _] = roots;
+    group.person.reply(&root, "!restart").await;
+    for coder in &mut group.coders {
+        while coder.child.try_wait().unwrap().is_none() {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
 /// Both Coders die once each, anywhere, and come back.
 async fn storm(victims: [Passage; 2]) -> bool {
     let folder = tempfile::tempdir().unwrap();
@@ -344,10 +403,6 @@ impl Group {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(
-    clippy::print_stdout,
-    reason = "a failure is played again by its victims"
-)]
 async fn coders_killed_at_random_lose_and_repeat_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("faults.log");

@@ -125,6 +125,12 @@ impl Person {
             .ok()
     }
 
+    /// What another address answers, by its number.
+    pub(crate) async fn status(&self, url: &str) -> Option<u16> {
+        let answer = self.client.get(url).send().await.ok()?;
+        Some(answer.status().as_u16())
+    }
+
     /// Waits until the thread satisfies `enough`, and tells what it said if not.
     pub(crate) async fn until(
         &self,

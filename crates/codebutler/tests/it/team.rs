@@ -936,10 +936,14 @@ pub(crate) fn agree(scratch: &ScratchRepo) {
 
 /// The same on another machine.
 pub(crate) fn agree_in(root: &Path, home: &Path) {
-    let run = |args: &[&str]| {
+    agree_with(&|args| {
         let output = command(root, home).args(args).output();
         String::from_utf8(output.unwrap().stdout).unwrap()
-    };
+    });
+}
+
+/// The same by whatever runs the binary there.
+pub(crate) fn agree_with(run: &dyn Fn(&[&str]) -> String) {
     let shown = run(&["policy"]);
     let Some((_, waiting)) = shown.split_once("policy, not agreed to, ") else {
         return;

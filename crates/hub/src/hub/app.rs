@@ -16,7 +16,7 @@ use crate::{
     agent_api::live_log::LiveLog,
     budget::limits::Pace,
     error::Result,
-    hub::{Operation, OwnersStore, Ownership},
+    hub::{Operation, OwnersStore, Ownership, cut_off::CutOff},
     identity::{self, Identity},
     log::{
         Notice,
@@ -55,6 +55,8 @@ pub(crate) struct App {
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
     /// Whether this hub does what only one of a store may do.
     pub(crate) ownership: Ownership,
+    /// Whether it is out of reach of the store that it shares.
+    pub(crate) cut_off: CutOff,
     /// What the operator set.
     pub(crate) operation: Operation,
 }

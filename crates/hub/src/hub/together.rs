@@ -24,7 +24,7 @@ use tracing::{info, warn};
 
 use crate::{
     error::{Result, Trouble},
-    hub::App,
+    hub::{App, cut_off},
     log::AgentKey,
     presence,
     store::{
@@ -240,11 +240,14 @@ impl Starting {
 
 /// Says again and again that this hub is up, and becomes the owner or stops being it.
 pub(crate) async fn keep_beating(app: Arc<App>) {
+    let mut worked = Instant::now();
     loop {
         let here = app.presence.here();
         if let Some(elsewhere) = beat(&app.store, &app.ownership, here).await {
             presence::is_elsewhere(&app, elsewhere);
+            worked = Instant::now();
         }
+        cut_off::beaten(&app, worked.elapsed());
         tokio::select! {
             () = app.cancel.cancelled() => break,
             () = until_next_beat(&app.ownership) => {}

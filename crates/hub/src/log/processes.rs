@@ -7,6 +7,7 @@
 //! Safety does not hang on any clock: a process that was taken for dead and is not is
 //! refused here, by its epoch and by the holder of the thread.
 
+pub(crate) mod everybody;
 pub(crate) mod holders;
 
 use std::{sync::Arc, time::Duration};

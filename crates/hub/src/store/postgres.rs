@@ -37,9 +37,9 @@ const SILENCE: Duration = Duration::from_secs(15);
 const PATIENCE: Duration = Duration::from_secs(65);
 
 /// What holds for every connection. Whoever holds the right to write and falls silent
-/// loses it, or all hubs would wait for one that is cut off.
+/// loses it, or all hubs would wait for one that is cut off: before their leases end.
 const SETTINGS: &str =
-    "SET client_min_messages = warning; SET idle_in_transaction_session_timeout = '15s';
+    "SET client_min_messages = warning; SET idle_in_transaction_session_timeout = '3s';
     SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3;
     SET statement_timeout = '60s';";
 

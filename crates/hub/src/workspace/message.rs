@@ -7,7 +7,7 @@ use super::channels;
 use crate::{
     error::{Refusal, Result, Trouble, refuse},
     identity::{APP, BOT, BOT_NAME, BOT_USER, TEAM, audit},
-    log::{self, Happening},
+    log::{self, Happening, processes::everybody},
     store::{Db, FromRow, Known, Tx, params, sql},
 };
 
@@ -171,7 +171,12 @@ pub(crate) fn record(
     logged.body["channel_type"] = json!(channels::channel_type(tx.db(), channel));
     logged.body["event_ts"] = json!(ts);
     let (thread, from, body) = (logged.thread.clone(), logged.from, logged.body.clone());
-    log::append(tx, logged)?;
+    let text = body["text"].as_str().unwrap_or_default();
+    let for_all = from.is_none() && logged.delivered && everybody::concerns(text);
+    let seq = log::append(tx, logged)?;
+    if for_all {
+        everybody::tell(tx, seq, &thread, &body)?;
+    }
     for file in body["files"].as_array().into_iter().flatten() {
         tell_of_file(tx, &thread, from, author, file)?;
     }

@@ -4,17 +4,18 @@
 use std::time::Duration;
 
 use butler_hub::RepoTokens;
-use butler_protocol::Role;
-use butler_slack::{SharedEpoch, Web};
+use butler_protocol::{Role, Secret};
+use butler_slack::{Hearing, SharedEpoch, Socket, Web};
 use butler_testkit::SlackStandIn;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::{
     history::{History, judge},
     pair::{NAMES, Pair},
     slack_world::{CHANNEL, REPO, post, until},
-    world::{PATIENCE, client},
+    world::{PATIENCE, client, take, text_of},
 };
 
 /// Two hubs before Slack, and which of them is the owner.
@@ -143,4 +144,70 @@ async fn a_post_of_a_stopped_owner_stands_in_slack_once() {
     assert_eq!(answered.unwrap().ts, first.unwrap().ts);
     assert_eq!(there(), 1);
     nothing_is_wrong(&pair).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_is_cut_off_sends_everybody_to_the_other() {
+    let Some(mut pair) = Pair::prepare(None, [0, 0]).await else {
+        return;
+    };
+    for at in 0..2 {
+        pair.up(at).await;
+    }
+    let repo = pair.tokens().ensure_repo("app", "app").unwrap();
+    let ana = pair.tokens().ensure_person("ana").unwrap();
+    let asks = |at: usize, token: &Secret| {
+        let url = pair.hubs[at].base().join("v1/me").unwrap();
+        client().get(url).bearer_auth(token.expose()).send()
+    };
+    assert_eq!(asks(0, &ana.token).await.unwrap().status(), 200);
+    let app = |role: Role| repo.agents[&role].app.clone();
+    // One is at the hub itself and goes nowhere; others come by the balancer, two of them
+    // to each hub.
+    let mut sockets = Vec::new();
+    for role in [Role::Pm, Role::Coder, Role::Lead, Role::Reviewer] {
+        let base = pair.base();
+        if role == Role::Lead {
+            let once = client().get(base.join("healthz").unwrap()).send();
+            assert_eq!(once.await.unwrap().status(), 200);
+        }
+        let opening = Socket::open(&base, app(role), CancellationToken::new());
+        sockets.push(timeout(PATIENCE, opening).await.unwrap().unwrap());
+    }
+    let here = pair.hubs[0].base();
+    let own = Socket::open(&here, app(Role::Artist), CancellationToken::new());
+    let own = timeout(PATIENCE, own).await.unwrap().unwrap();
+
+    // The database says nothing any more, not even that it is away.
+    pair.hubs[0].database.hold();
+    let refused = async {
+        loop {
+            if let Ok(answer) = asks(0, &ana.token).await
+                && answer.status() == 503
+            {
+                return answer;
+            }
+        }
+    };
+    let refused = timeout(PATIENCE, refused).await.unwrap();
+    assert_eq!(refused.headers()["connection"], "close");
+    let mut hearing = own.hearing();
+    let dropped = hearing.wait_for(|now| matches!(now, Hearing::Reconnecting { .. }));
+    timeout(PATIENCE, dropped).await.unwrap().unwrap();
+    let said = client()
+        .post(pair.hubs[1].base().join("v1/messages").unwrap())
+        .bearer_auth(ana.token.expose())
+        .json(&serde_json::json!({"channel": repo.channel, "text": "hello"}));
+    assert_eq!(said.send().await.unwrap().status(), 200);
+    for socket in &mut sockets {
+        assert_eq!(text_of(&take(socket).await), "hello");
+    }
+    pair.hubs[0].database.heal();
+    let back = async {
+        while asks(0, &ana.token)
+            .await
+            .is_ok_and(|now| now.status() != 200)
+        {}
+    };
+    timeout(PATIENCE, back).await.unwrap();
 }

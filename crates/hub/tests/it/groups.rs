@@ -150,6 +150,36 @@ async fn threads_are_spread_and_each_has_one_process() {
 }
 
 #[tokio::test]
+async fn a_word_for_the_whole_team_is_told_to_every_process_of_a_role() {
+    let world = World::start().await;
+    let mut one = Process::start(&world, Role::Coder, "one").await;
+    let mut other = Process::start(&world, Role::Coder, "other").await;
+    other.stands(false, true).await;
+    one.stands(true, true).await;
+    let root = world.say("begin", None).await;
+    let has_it = tokio::select! {
+        _ = take(&mut one.socket) => true,
+        _ = take(&mut other.socket) => false,
+    };
+    let (holder, other) = match has_it {
+        true => (&mut one, &mut other),
+        false => (&mut other, &mut one),
+    };
+    world.say("!pause", Some(&root)).await;
+    until(&mut holder.socket, "!pause").await;
+    let told = take(&mut other.socket).await;
+    assert_eq!(told.payload["event"]["type"], "team_told");
+    assert_eq!(told.payload["event"]["message"]["text"], "!pause");
+    let thread = told.stamp.unwrap().thread;
+    assert_eq!(thread, Some(world.thread(&root)));
+    // What is for the thread alone is not told, and what is told does not count as work.
+    world.say("please pause", Some(&root)).await;
+    until(&mut holder.socket, "please pause").await;
+    world.say("new", None).await;
+    assert_eq!(text_of(&take(&mut other.socket).await), "new");
+}
+
+#[tokio::test]
 async fn whoever_answers_people_has_all_threads_and_is_followed_by_another() {
     let world = World::start().await;
     let mut one = Process::start(&world, Role::Pm, "one").await;

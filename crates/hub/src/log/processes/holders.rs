@@ -126,12 +126,21 @@ fn stays_together(role: Role) -> bool {
 }
 
 fn hold(db: &Db, agent: AgentKey, thread: &str, process: &str) -> Result<()> {
+    hold_since(db, agent, (thread, process), clock_ms(db)?)
+}
+
+/// Something of a process that is no work, and no load.
+pub(super) fn hold_aside(db: &Db, agent: AgentKey, queue: &str, process: &str) -> Result<()> {
+    hold_since(db, agent, (queue, process), 0)
+}
+
+fn hold_since(db: &Db, agent: AgentKey, (thread, process): (&str, &str), at_ms: i64) -> Result<()> {
     db.run(
         "INSERT INTO held_threads (agent, thread, process, epoch, at_ms)
          SELECT id, ?2, ?3, epoch, ?4 FROM agents WHERE id = ?1
          ON CONFLICT (agent, thread) DO UPDATE SET process = excluded.process,
            epoch = excluded.epoch, at_ms = excluded.at_ms",
-        params![agent, thread, process, clock_ms(db)?],
+        params![agent, thread, process, at_ms],
     )
 }
 

@@ -88,31 +88,33 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socke
         return;
     }
     let (process, hub) = (client.process.clone(), app.store.hub());
-    let raised = app
-        .write(move |tx| {
-            // Connections of one app of others stand beside each other.
-            if foreign && log::is_foreign(tx.db(), caller.key)? {
-                return Ok((caller.current_epoch(tx.db())?, Standing::default()));
+    let raising = app.write(move |tx| {
+        // Connections of one app of others stand beside each other.
+        if foreign && log::is_foreign(tx.db(), caller.key)? {
+            return Ok((caller.current_epoch(tx.db())?, Standing::default()));
+        }
+        let epoch = caller.raise_epoch(tx.db(), tx.db().now_ms())?;
+        log::spoken_for(tx.db(), caller.key, foreign)?;
+        let standing = match &process {
+            Some(process) => processes::enter(tx, caller.key, process, &hub, epoch)?,
+            None => {
+                processes::forget(tx.db(), caller.key)?;
+                let first = true;
+                let shared = false;
+                Standing { first, shared }
             }
-            let epoch = caller.raise_epoch(tx.db(), tx.db().now_ms())?;
-            log::spoken_for(tx.db(), caller.key, foreign)?;
-            let standing = match &process {
-                Some(process) => processes::enter(tx, caller.key, process, &hub, epoch)?,
-                None => {
-                    processes::forget(tx.db(), caller.key)?;
-                    let first = true;
-                    let shared = false;
-                    Standing { first, shared }
-                }
-            };
-            tx.say(Notice::Epoch {
-                agent: caller.key,
-                epoch,
-                process,
-            });
-            Ok((epoch, standing))
-        })
-        .await;
+        };
+        tx.say(Notice::Epoch {
+            agent: caller.key,
+            epoch,
+            process,
+        });
+        Ok((epoch, standing))
+    });
+    let raised = tokio::select! {
+        raised = raising => raised,
+        () = app.cut_off.begins() => return,
+    };
     let Ok((epoch, standing)) = raised else {
         return;
     };
@@ -138,8 +140,11 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socke
         part: part.flatten(),
         holding,
     };
-    let end = subscriber.run(notices).await;
-    subscriber.holding.end().await;
+    let away = Arc::clone(&subscriber.app);
+    let end = tokio::select! {
+        end = subscriber.run(notices) => end,
+        () = away.cut_off.begins() => End::Gone,
+    };
     let queued = subscriber.queue.len();
     debug!(%role, %epoch, queued, "subscriber gone");
     match end {
@@ -152,6 +157,12 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socke
             let _ = subscriber.socket.send(Frame::Close(None)).await;
         }
     }
+    // The client need not wait for the store to hear of it.
+    let Subscriber {
+        socket, holding, ..
+    } = subscriber;
+    drop(socket);
+    holding.end().await;
 }
 
 /// Says why nothing comes over this connection, and ends it.
