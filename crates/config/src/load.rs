@@ -139,7 +139,6 @@ impl Settings {
     }
 
     /// The hub on another machine that this repo has joined, if it has.
-    #[must_use]
     pub fn joined(&self) -> Option<&JoinedHub> {
         self.machine.joined.get(self.root.to_str()?)
     }

@@ -23,7 +23,6 @@ const LARGEST: usize = 25 << 20;
 /// What is drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct Drawing<'a> {
-    /// Who draws.
     pub model: &'a str,
     /// What is wanted.
     pub prompt: &'a str,

@@ -141,7 +141,6 @@ impl Approval {
 /// What happens with a call.
 #[derive(Debug, PartialEq)]
 pub enum Judgement {
-    /// It runs.
     Run(Permit),
     /// A person is asked first.
     Ask(Question),

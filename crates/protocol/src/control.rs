@@ -211,7 +211,6 @@ pub struct BudgetRefusal {
 
 impl BudgetRefusal {
     /// Whether the budget is one of the hub's operator, as in `month of this person`.
-    #[must_use]
     pub fn is_operators(&self) -> bool {
         self.budget.contains(" of this ")
     }
@@ -251,7 +250,6 @@ pub struct LogEnd {
     pub seq: u64,
     /// Who wrote it.
     pub epoch: u64,
-    /// When.
     pub at_ms: i64,
 }
 
@@ -289,7 +287,6 @@ pub struct ThreadSummary {
     pub title: String,
     /// Where it stands, as the board says it.
     pub phase: String,
-    /// Who is at work in it.
     pub working: Vec<Role>,
     /// Cards that wait for a person.
     pub open_cards: u64,

@@ -97,7 +97,6 @@ pub enum MergeBlock {
     Queued,
     /// The forge's queue put it out again.
     LeftQueue,
-    /// It is a draft there.
     Draft,
     /// Any other no.
     Refused,

@@ -260,7 +260,6 @@ pub enum Ending {
     PassedOn,
     /// A person stopped it.
     Stopped,
-    /// It used all its turns.
     TurnLimit,
     /// No money left in a budget.
     OutOfMoney,

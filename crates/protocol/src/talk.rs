@@ -67,7 +67,6 @@ impl Image {
 pub struct ToolCall {
     /// Made by us from the place of the call, not taken from the provider.
     pub id: CallId,
-    /// The tool.
     pub name: String,
     /// Its arguments, always an object.
     pub arguments: Value,

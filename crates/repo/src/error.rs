@@ -239,7 +239,6 @@ impl Error {
     }
 
     /// Whether a command itself failed with this exit code.
-    #[must_use]
     pub fn is_exit(&self, wanted: i32) -> bool {
         matches!(self, Error::Failed { code, .. } if *code == wanted)
     }

@@ -31,7 +31,6 @@ pub struct Forecast {
 /// What one branch touches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footprint {
-    /// The branch.
     pub branch: BranchName,
     /// Its tip.
     pub head: CommitSha,
@@ -42,7 +41,6 @@ pub struct Footprint {
 /// Two branches that do not merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clash {
-    /// The one.
     pub one: BranchName,
     /// The other; after the first in the order of names.
     pub other: BranchName,
@@ -53,7 +51,6 @@ pub struct Clash {
 /// A branch that does not merge into the default branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stale {
-    /// The branch.
     pub branch: BranchName,
     /// The files in conflict.
     pub files: Vec<PathBuf>,
@@ -62,7 +59,6 @@ pub struct Stale {
 impl Forecast {
     /// An order to merge in: fewest conflicts first, then smallest, counted
     /// again after each merge.
-    #[must_use]
     pub fn order(&self) -> Vec<BranchName> {
         let mut left: Vec<&Footprint> = self.branches.iter().collect();
         let mut order = Vec::new();
@@ -89,7 +85,6 @@ impl Forecast {
     }
 
     /// The clashes that an earlier forecast did not have: what people are told.
-    #[must_use]
     pub fn new_since(&self, earlier: &Forecast) -> Vec<&Clash> {
         let known = |clash: &&Clash| {
             earlier
@@ -101,7 +96,6 @@ impl Forecast {
     }
 
     /// The branches that touch one of these files: a plan's first look.
-    #[must_use]
     pub fn touching(&self, files: &[PathBuf]) -> Vec<&BranchName> {
         let wanted: BTreeSet<&Path> = files.iter().map(PathBuf::as_path).collect();
         self.branches
@@ -115,9 +109,6 @@ impl Forecast {
 impl Repo {
     /// Forecasts the conflicts between branches of the remote as last fetched.
     /// A branch that is not there any more is left out.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn forecast(
         &self,
         branches: &[BranchName],

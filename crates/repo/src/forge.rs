@@ -39,9 +39,7 @@ use crate::{Issue, IssueNumber, NewIssue, NewRelease, Release, Repo, Result};
 
 impl Forge {
     /// The forge of a clone: whatever answers at its remote's host, else the remote itself.
-    ///
-    /// # Errors
-    /// When the clone has no remote, or nobody knows what answers at its host.
+    /// Fails when the clone has no remote, or nobody knows what answers at its host.
     pub async fn of(repo: &Repo, hosts: &ForgeHosts) -> Result<Self> {
         let remote = repo.need_remote()?;
         match host::of_remote(repo.git().settings(), &remote.url, hosts).await? {
@@ -54,15 +52,11 @@ impl Forge {
     }
 
     /// Whether others see and do things there too.
-    #[must_use]
     pub fn is_hosted(&self) -> bool {
         matches!(self.0, Kind::Hosted(_))
     }
 
     /// The remote itself, wherever it is.
-    ///
-    /// # Errors
-    /// When the clone has no remote.
     pub fn local(repo: &Repo) -> Result<Self> {
         LocalForge::new(repo).map(|forge| Self(Kind::Local(forge)))
     }
@@ -71,7 +65,6 @@ impl Forge {
 /// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullRequest {
-    /// Its number.
     pub number: PrNumber,
     /// Its title, which becomes the merged commit's subject.
     pub title: String,
@@ -104,7 +97,6 @@ pub enum PullState {
     Open,
     /// Merged as this commit of the base branch.
     Merged {
-        /// Which.
         commit: CommitSha,
     },
     /// Given up.
@@ -134,7 +126,6 @@ pub struct Comment {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// One of us.
     Role(Role),
     /// Somebody else, by the name they have there.
     Person(String),
@@ -156,7 +147,6 @@ pub struct NewPull {
     pub branch: BranchName,
     /// The branch that it stands on, where that is not the default branch.
     pub base: Option<BranchName>,
-    /// Its title.
     pub title: String,
     /// Its description.
     pub body: String,
@@ -176,7 +166,6 @@ pub struct Reviewers {
 /// What to change about a pull request; nothing means leave it.
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
-    /// The title.
     pub title: Option<String>,
     /// The description.
     pub body: Option<String>,
@@ -199,7 +188,6 @@ pub struct Merge {
 
 impl Merge {
     /// A merge in the words of the pull request itself.
-    #[must_use]
     pub fn of(number: PrNumber, head: &CommitSha) -> Self {
         Self {
             number,
@@ -232,7 +220,6 @@ impl Merge {
 pub struct NewComment {
     /// Who says it.
     pub author: Author,
-    /// What.
     pub body: String,
     /// About which line, if about one.
     pub place: Option<Place>,
@@ -320,9 +307,6 @@ macro_rules! calls {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $gives:ty $(= $local:expr)?;)*) => {
         impl Forge {$(
             $(#[$doc])*
-            ///
-            /// # Errors
-            /// When the forge says no, cannot be reached, or the work is cancelled.
             pub async fn $name(
                 &self,
                 $($arg: $type,)*

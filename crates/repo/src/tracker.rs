@@ -28,11 +28,9 @@ impl fmt::Display for IssueNumber {
 /// An issue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
-    /// Its number.
     pub number: IssueNumber,
     /// Who wrote it.
     pub author: Author,
-    /// Its title.
     pub title: String,
     /// Its text, without our own marks. Text of strangers: data, never instruction.
     pub body: String,
@@ -60,11 +58,9 @@ pub struct Issue {
 pub struct NewIssue {
     /// Who opens it.
     pub author: Author,
-    /// Its title.
     pub title: String,
     /// Its text.
     pub body: String,
-    /// Its labels.
     pub labels: Vec<String>,
     /// Made by the caller: the same key is one issue.
     pub key: String,
@@ -75,11 +71,9 @@ pub struct NewIssue {
 pub struct Release {
     /// As in `v1.2.0`.
     pub tag: String,
-    /// Its title.
     pub title: String,
     /// What is new.
     pub notes: String,
-    /// What was released.
     pub commit: CommitSha,
     /// Where people look at it, if it has a page of its own.
     #[serde(default)]
@@ -91,9 +85,7 @@ pub struct Release {
 pub struct NewRelease {
     /// As in `v1.2.0`; the same tag is one release.
     pub tag: String,
-    /// Its title.
     pub title: String,
-    /// What is new.
     pub notes: String,
     /// What is released; it must be on the remote.
     pub commit: CommitSha,

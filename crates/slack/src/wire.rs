@@ -145,7 +145,6 @@ pub struct Reaction {
 pub struct File {
     /// Its id, `F…`.
     pub id: String,
-    /// Its file name.
     #[serde(default)]
     pub name: String,
     /// As in `image/png`.
@@ -175,14 +174,12 @@ pub enum Event {
         channel: ChannelId,
         /// As it is now.
         message: Box<Message>,
-        /// As it was.
         previous: Option<Box<Message>>,
     },
     /// A message was deleted.
     Deleted {
         channel: ChannelId,
         ts: MessageTs,
-        /// As it was.
         previous: Option<Box<Message>>,
     },
     /// A reaction was added or removed.

@@ -55,7 +55,6 @@ pub enum Addressed {
 pub enum Command {
     /// Who does what. Answered by the PM process, like the next two.
     Status,
-    /// What it costs.
     Cost,
     /// What one can say.
     Help,

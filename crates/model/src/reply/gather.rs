@@ -22,7 +22,6 @@ pub struct RawReply {
     pub usage: Option<Value>,
     /// An error inside a 200 answer.
     pub error: Option<Value>,
-    /// Whether there was any choice at all.
     pub any_choice: bool,
     /// Whether the end was announced, by a finish reason or by `[DONE]`.
     pub ended: bool,

@@ -29,7 +29,6 @@ pub struct Chat {
     pub messages: Vec<ModelMessage>,
     /// The tools offered.
     pub tools: Vec<ToolSpec>,
-    /// Whether to stream.
     pub stream: bool,
     /// Whether a stream should end with usage.
     pub include_usage: bool,

@@ -46,7 +46,6 @@ pub enum Line<'a> {
 /// Who a line is from, as far as caches care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The prompt.
     Prompt,
     /// What people and tools say.
     Input,

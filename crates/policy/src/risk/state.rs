@@ -17,7 +17,6 @@ pub(super) type Values = Vec<Text>;
 pub(super) enum Stdin {
     /// Nothing.
     None,
-    /// This text.
     Text(String),
     /// The output of something, or a file.
     Unknown,

@@ -53,7 +53,6 @@ pub struct PictureSubject {
     pub name: String,
     /// What was asked for, word for word.
     pub prompt: String,
-    /// The pictures that it was made from.
     pub made_from: Vec<String>,
     /// Who made it.
     pub model: String,

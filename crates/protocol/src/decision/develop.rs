@@ -43,7 +43,6 @@ pub struct DevelopItem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeMode {
-    /// A person, each.
     Person,
     /// The runtime, what is reviewed and green.
     Merging,
@@ -87,7 +86,6 @@ pub struct RunView {
     pub thread: ThreadId,
     /// Who started it.
     pub person: UserId,
-    /// Who merges.
     pub mode: MergeMode,
     /// Whether it goes on.
     pub state: RunState,
@@ -221,7 +219,6 @@ pub enum ItemState {
 /// `POST /agent/v1/runs/state`: the run goes on, or does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunChange {
-    /// Which run.
     pub request: RequestId,
     /// How it stands from now on.
     pub state: RunState,
@@ -230,7 +227,6 @@ pub struct RunChange {
 /// `POST /agent/v1/runs/decide`: what was allowed at the start is decided for an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunDecide {
-    /// Which run.
     pub request: RequestId,
     /// Which item.
     pub number: u32,
@@ -239,7 +235,6 @@ pub struct RunDecide {
 /// `POST /agent/v1/runs/report`: how an item stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunReport {
-    /// Which run.
     pub request: RequestId,
     /// Which item; it needs no thread yet.
     pub number: u32,
@@ -252,6 +247,5 @@ pub struct RunReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemTag {
     pub run: RequestId,
-    /// The item.
     pub number: u32,
 }

@@ -17,7 +17,6 @@ pub struct PullSeen {
     pub state: PullStatus,
     /// Where its branch stood.
     pub head: CommitSha,
-    /// Whether it was a draft.
     #[serde(default)]
     pub draft: bool,
     /// Whether it did not go together with its base.
@@ -55,7 +54,6 @@ pub enum PullEvent {
         /// Which of the two.
         is: bool,
     },
-    /// It was merged there.
     Merged {
         /// As this commit of the base.
         commit: CommitSha,

@@ -21,9 +21,7 @@ impl Worktree {
     /// Commits every working file (tracked, and new but not ignored). Nothing
     /// to commit gives nothing. With a [`KEY_TRAILER`] among the trailers, a
     /// repeat gives the commit that already carries that key.
-    ///
-    /// # Errors
-    /// When a rebase or merge is unfinished here, a file belongs to Git LFS, or git fails.
+    /// Fails when a rebase or merge is unfinished here, a file belongs to Git LFS, or git fails.
     pub async fn commit_all(
         &self,
         role: Role,

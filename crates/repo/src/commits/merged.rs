@@ -22,9 +22,6 @@ pub enum Merged {
 impl Repo {
     /// Whether the work up to `head` is in the fetched default branch; nothing
     /// means that there is, or may be, work that is not. When in doubt it is not.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn merged(
         &self,
         head: &CommitSha,
@@ -92,9 +89,6 @@ impl Repo {
     }
 
     /// The tip of a branch on the remote as last fetched.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub async fn remote_tip(&self, branch: &BranchName) -> Result<Option<CommitSha>> {
         self.resolve(&self.tracking_ref(branch)).await
     }

@@ -12,7 +12,6 @@ use crate::{Git, Result, repo::choose_remote};
 pub struct Account {
     /// The host of the forge.
     pub host: String,
-    /// What it is.
     pub kind: ForgeKind,
     /// Our name there, where we ask it ourselves.
     pub name: Option<String>,
@@ -21,9 +20,7 @@ pub struct Account {
 }
 
 /// Our account on the forge of a clone; nothing for a plain repository.
-///
-/// # Errors
-/// When nobody knows the forge, it cannot be reached, or it does not let us in.
+/// Fails when nobody knows the forge, it cannot be reached, or it does not let us in.
 pub async fn account(
     root: &Path,
     hosts: &ForgeHosts,

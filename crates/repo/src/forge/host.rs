@@ -21,7 +21,6 @@ use crate::{
 pub enum ForgeKind {
     /// GitHub, through the person's own `gh`.
     GitHub,
-    /// GitLab.
     GitLab,
     /// Gitea or Forgejo.
     Gitea,
@@ -45,7 +44,6 @@ pub struct ForgeHost {
 /// What this machine knows of forges.
 #[derive(Debug, Clone, Default)]
 pub struct ForgeHosts {
-    /// By host.
     pub hosts: Vec<ForgeHost>,
     /// Further certificate authorities.
     pub ca_file: Option<PathBuf>,

@@ -12,9 +12,7 @@ use super::{CheckState, PullState};
 /// A pull request as its forge shows it now, with what people and checks say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullNow {
-    /// Which.
     pub number: PrNumber,
-    /// Its branch.
     pub branch: BranchName,
     /// Whether it is open.
     pub state: PullState,
@@ -24,7 +22,6 @@ pub struct PullNow {
     pub head: CommitSha,
     /// Who pushed that, unless it was one of us.
     pub pushed_by: Option<String>,
-    /// Whether it is a draft.
     pub draft: bool,
     /// Whether it does not go together with its base; nothing while nobody knows.
     pub conflict: Option<bool>,
@@ -41,7 +38,6 @@ pub struct PullNow {
 /// A check of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckNow {
-    /// Its name.
     pub name: String,
     /// How it went.
     pub state: CheckState,
@@ -57,7 +53,6 @@ pub struct CheckNow {
 
 /// What is new, and what was seen by now. Who may write, the log of a red check and the
 /// files of a conflict are not in it: they take a look of their own.
-#[must_use]
 pub fn news(before: Option<&PullSeen>, now: &PullNow) -> (PullSeen, Vec<PullEvent>) {
     let before = before.filter(|before| before.number == now.number);
     let mut news = Vec::new();
@@ -159,7 +154,6 @@ const BEFORE: usize = 12;
 
 /// The part of a check's log that says why it failed: around the last sign of trouble,
 /// else its end. Time stamps and colours go.
-#[must_use]
 pub(super) fn why(log: &str) -> String {
     const SIGNS: [&str; 6] = [
         "##[error]",

@@ -107,18 +107,13 @@ impl<'a> Call<'a> {
     }
 
     /// Runs it.
-    ///
-    /// # Errors
-    /// When git cannot be started, is stopped, takes too long, or ends with a
-    /// code that was not accepted.
+    /// Fails when git cannot be started, is stopped, takes too long, or ends with a code that was
+    /// not accepted.
     pub async fn run(self, cancel: &CancellationToken) -> Result<Output> {
         self.go(Some(cancel)).await
     }
 
     /// Runs it where no one can press stop; dropping the future ends it.
-    ///
-    /// # Errors
-    /// As for [`Call::run`].
     pub async fn finish(self) -> Result<Output> {
         self.go(None).await
     }
@@ -324,7 +319,6 @@ impl Output {
     }
 
     /// Standard output as trimmed text.
-    #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).trim().to_owned()
     }
@@ -344,7 +338,6 @@ impl Output {
     }
 
     /// An error that says that this answer makes no sense.
-    #[must_use]
     pub fn unreadable(&self) -> Error {
         Error::Unreadable {
             command: self.command.clone(),

@@ -13,7 +13,6 @@ use super::local_config::places;
 /// What is shown in the place of a repository's config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CleanConfig {
-    /// The config.
     pub at: PathBuf,
     /// What is to be shown there instead.
     pub from: PathBuf,
@@ -24,7 +23,6 @@ pub struct CleanConfig {
 /// A cleaned copy of the config of the repository around `dir`'s files, made if it is
 /// missing or old. Nothing where there is no repository, or no copy can be made: then
 /// the config must not be shown.
-#[must_use]
 pub fn clean_config(dir: &Path) -> Option<CleanConfig> {
     clean_config_of(&places(dir)?.common)
 }

@@ -25,7 +25,6 @@ pub(crate) enum Input {
     /// `/dev/null`.
     #[default]
     Nothing,
-    /// These bytes.
     Bytes(Vec<u8>),
     /// A lock file. The child shares the lock with us: if we are killed it stays
     /// locked until the child is done too.

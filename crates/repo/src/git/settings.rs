@@ -131,13 +131,11 @@ pub struct Settings {
 
 impl Settings {
     /// From this process's environment.
-    #[must_use]
     pub fn from_process() -> Self {
         Self::from_variables(std::env::vars_os())
     }
 
     /// From a given environment, which is scrubbed like a process's own.
-    #[must_use]
     pub fn from_variables(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let variables = variables
             .into_iter()
@@ -227,9 +225,6 @@ impl Settings {
     }
 
     /// Whether the person signs commits wherever they work.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub async fn signs_commits(&self) -> Result<bool> {
         let listing = self.listing().await?;
         let last = config_entries(&listing).filter(|(key, _)| key == "commit.gpgsign");

@@ -13,9 +13,7 @@ use crate::{Error, Result};
 const OLDEST: (u32, u32) = (2, 38);
 
 /// The version of git on this machine, as in `2.47.3`.
-///
-/// # Errors
-/// [`Error::TooOld`] below 2.38; when there is no git.
+/// Fails with [`Error::TooOld`] below 2.38; when there is no git.
 pub async fn git_version() -> Result<String> {
     version(&Settings::from_process()).await
 }

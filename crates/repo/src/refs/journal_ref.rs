@@ -15,9 +15,7 @@ const FILE: &str = "journal.md";
 
 impl Repo {
     /// Keeps the story of a thread, as it is by now; earlier ones are its history.
-    ///
-    /// # Errors
-    /// When git cannot write it, or the remote cannot be reached.
+    /// Fails when git cannot write it, or the remote cannot be reached.
     pub async fn keep_journal(
         &self,
         thread: &ThreadId,

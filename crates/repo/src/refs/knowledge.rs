@@ -16,9 +16,6 @@ const ATTEMPTS: u32 = 5;
 
 impl Repo {
     /// The hidden worktree of a thread's knowledge, made if there is none.
-    ///
-    /// # Errors
-    /// As for [`Repo::create`].
     pub async fn knowledge(
         &self,
         thread: &ThreadId,
@@ -31,9 +28,6 @@ impl Repo {
     }
 
     /// Removes the hidden worktree; what is only there is saved first.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn remove_knowledge(
         &self,
         thread: &ThreadId,
@@ -54,10 +48,8 @@ impl Repo {
 impl Worktree {
     /// Puts committed knowledge straight onto the default branch, as a
     /// fast-forward. Refuses when anything outside `.codebutler/` was changed.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] for other files, [`Error::Outpaced`] when others kept
-    /// being faster, [`Error::Conflict`] when the rebase does not go through.
+    /// Fails with [`Error::Refused`] for other files, [`Error::Outpaced`] when others kept being
+    /// faster, [`Error::Conflict`] when the rebase does not go through.
     pub async fn land_knowledge(&self, cancel: &CancellationToken) -> Result<CommitSha> {
         let repo = self.repo();
         let default = repo.default_ref();

@@ -34,15 +34,11 @@ pub struct MemoryCommit<'a> {
     pub message: &'a str,
     /// A commit with this key is not made a second time.
     pub key: &'a str,
-    /// Who commits.
     pub role: Role,
 }
 
 impl Repo {
     /// A file of the team's memory as the default branch of the remote has it now.
-    ///
-    /// # Errors
-    /// When git or the remote fails.
     pub async fn memory_file(
         &self,
         name: &str,
@@ -53,9 +49,6 @@ impl Repo {
     }
 
     /// The same at a commit.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn memory_file_at(
         &self,
         commit: &CommitSha,
@@ -67,9 +60,6 @@ impl Repo {
 
     /// Files of the team's memory as the default branch of the remote has them now, and
     /// its commit.
-    ///
-    /// # Errors
-    /// When git or the remote fails.
     pub async fn memory_files(
         &self,
         names: &[&str],
@@ -84,9 +74,7 @@ impl Repo {
     /// Changes one file: `change` makes its new text from the present one, again when
     /// somebody was faster. Gives the commit on the default branch; nothing when
     /// `change` refuses.
-    ///
-    /// # Errors
-    /// [`Error::Outpaced`] when others kept being faster, [`Error::Refused`] when the
+    /// Fails with [`Error::Outpaced`] when others kept being faster, [`Error::Refused`] when the
     /// remote does not take it.
     pub async fn change_memory_file(
         &self,
@@ -108,9 +96,6 @@ impl Repo {
     }
 
     /// The same for several files in one commit.
-    ///
-    /// # Errors
-    /// As for one.
     pub async fn change_memory_files(
         &self,
         new: MemoryCommit<'_>,

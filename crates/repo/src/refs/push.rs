@@ -29,11 +29,9 @@ pub(crate) enum Pushed {
 impl Worktree {
     /// Pushes the branch; rebases on what others pushed meanwhile. Gives the
     /// commit that is now on the remote. Without a remote, that is just the head.
-    ///
-    /// # Errors
-    /// [`Error::Conflict`] when the rebase does not go through (nothing is
-    /// changed then), [`Error::Dirty`] when a rebase is needed and files are
-    /// uncommitted, [`Error::Outpaced`] when others kept being faster.
+    /// Fails with [`Error::Conflict`] when the rebase does not go through (nothing is changed
+    /// then), [`Error::Dirty`] when a rebase is needed and files are uncommitted,
+    /// [`Error::Outpaced`] when others kept being faster.
     pub async fn push(&self, cancel: &CancellationToken) -> Result<CommitSha> {
         let writer = self.writer(cancel).await?;
         if self.repo().remote().is_none() {
@@ -71,9 +69,7 @@ impl Worktree {
 
     /// Puts our work on top of what others pushed to this branch, as last fetched.
     /// Whether there was anything.
-    ///
-    /// # Errors
-    /// As for [`Worktree::push`]; nothing is changed then.
+    /// Fails as for [`Worktree::push`]; nothing is changed then.
     pub async fn take_over(&self, cancel: &CancellationToken) -> Result<bool> {
         let theirs = self.repo().tracking_ref(&self.branch);
         let Some(tip) = self.repo().resolve(&theirs).await? else {
@@ -168,9 +164,6 @@ impl Worktree {
 
     /// Rebases this branch on the fetched default branch and pushes the result,
     /// by force but only over what we have seen. The old tip is saved first.
-    ///
-    /// # Errors
-    /// As for [`Worktree::push`].
     pub async fn rebase_on_default(&self, cancel: &CancellationToken) -> Result<CommitSha> {
         if !name::is_ours(&self.branch) {
             return Err(Error::NotOurs {

@@ -30,9 +30,6 @@ pub struct Saved {
 
 impl Repo {
     /// What was saved under a name (a thread's short id, `_base`), oldest first.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub async fn saved(&self, name: &str, cancel: &CancellationToken) -> Result<Vec<Saved>> {
         let refs = self
             .git()

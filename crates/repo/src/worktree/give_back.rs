@@ -12,9 +12,7 @@ use crate::{
 
 impl Repo {
     /// [`Repo::remove`], and the empty branch on the remote with it. It may be repeated.
-    ///
-    /// # Errors
-    /// As for [`Repo::remove`]; when the remote cannot be reached.
+    /// Fails as for [`Repo::remove`]; when the remote cannot be reached.
     pub async fn give_back(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<()> {
         self.remove(thread, cancel).await?;
         let Some(remote) = self.remote() else {

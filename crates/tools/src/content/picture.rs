@@ -38,7 +38,6 @@ impl Picture {
 }
 
 /// As what a whole picture is sent, when these bytes are one that can be shown.
-#[must_use]
 pub fn picture_type(bytes: &[u8]) -> Option<&'static str> {
     Some(look(bytes)?.ok()?.media_type)
 }

@@ -39,9 +39,7 @@ pub struct ServerPlace<'a> {
 
 impl ServerPlace<'_> {
     /// The program of the server `name`, ready to be started.
-    ///
-    /// # Errors
-    /// When its own folder cannot be made.
+    /// Fails when its own folder cannot be made.
     pub fn program(&self, name: &str, command: &str, args: &[String]) -> io::Result<Reach> {
         let own = self.own_folder(name)?;
         let mut profile = Profile::new(&own);

@@ -33,7 +33,6 @@ pub trait Past: Send + Sync {
 
 /// A folder to run checks in.
 pub struct LaidOut {
-    /// The folder.
     pub folder: PathBuf,
     /// Held as long as the folder is used.
     pub hold: Box<dyn Any + Send>,

@@ -160,22 +160,18 @@ pub struct Cache {
 impl Cache {
     /// The cache in this folder, which need not be there yet. `ca_file` holds the
     /// certificate authorities of a company's own network.
-    #[must_use]
     pub fn at(root: PathBuf, ca_file: Option<PathBuf>) -> Self {
         Self { root, ca_file }
     }
 
     /// Its folder.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Makes what is missing of it. It ignores itself: no change contains it,
     /// whatever the repo's own `.gitignore` says.
-    ///
-    /// # Errors
-    /// When the folder cannot be written.
+    /// Fails when the folder cannot be written.
     pub fn open(&self) -> io::Result<()> {
         for (_, name) in FOLDERS {
             fs::create_dir_all(self.root.join(name))?;

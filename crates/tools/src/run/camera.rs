@@ -61,7 +61,6 @@ pub struct Shot {
 
 impl Shot {
     /// What it is called in a list, as in `site/index.html, 1280×800`.
-    #[must_use]
     pub fn title(&self) -> String {
         format!("{}, {}×{}", self.page, self.width, self.height)
     }
@@ -99,7 +98,6 @@ fn served_where(page: &str) -> String {
 }
 
 /// Whether a picture can be taken here.
-#[must_use]
 pub fn has_browser() -> bool {
     browser().is_some()
 }
@@ -160,9 +158,7 @@ pub struct Compared {
 
 /// Takes a page twice, in the worktree and where its branch began, and puts both side by
 /// side. Nothing of this asks anybody: what needed a click is not taken again.
-///
-/// # Errors
-/// Says why there is no picture.
+/// Fails: says why there is no picture.
 pub async fn before_and_after(
     context: &ToolContext,
     permit: &Permit,

@@ -31,7 +31,6 @@ pub struct RuntimeCommand {
 
 impl RuntimeCommand {
     /// One that sees what every command sees.
-    #[must_use]
     pub fn new(command: impl Into<String>, network: Network) -> Self {
         Self {
             command: command.into(),
@@ -57,7 +56,6 @@ pub struct Preparing {
 
 impl Preparing {
     /// The last line that says something: where the reason mostly stands.
-    #[must_use]
     pub fn last_line(&self) -> String {
         let mut lines = self.output.lines().rev().map(str::trim);
         let last = lines.find(|line| !line.is_empty()).unwrap_or_default();

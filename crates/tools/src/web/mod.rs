@@ -105,7 +105,6 @@ pub struct Page {
 
 impl Web {
     /// The way that the environment of this process names.
-    #[must_use]
     pub(crate) fn of_environment() -> Self {
         Self {
             proxies: Proxies::of_environment(),

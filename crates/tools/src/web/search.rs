@@ -53,7 +53,6 @@ pub struct Found {
 /// A page that was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hit {
-    /// Its title.
     pub title: String,
     /// Its address.
     pub url: String,

@@ -12,7 +12,6 @@ pub struct Chosen {
     /// What was decided about: workflow, skill, model, stuck, plan deviation, approval,
     /// compaction, answer.
     pub about: String,
-    /// What was chosen.
     pub choice: String,
     /// What it was chosen from, where that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
