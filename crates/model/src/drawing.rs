@@ -35,7 +35,6 @@ pub struct Drawing<'a> {
 /// What came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawn {
-    /// The picture.
     pub bytes: Vec<u8>,
     /// What the endpoint charged, when it says that.
     pub billed: Option<Usd>,

@@ -16,7 +16,6 @@ pub struct RawReply {
     pub calls: Vec<RawCall>,
     /// The reasoning fields that were there.
     pub reasoning: Map<String, Value>,
-    /// Why it ended.
     pub finish: Option<String>,
     /// What was counted.
     pub usage: Option<Value>,

@@ -23,7 +23,6 @@ pub enum Line<'a> {
     User {
         /// Their texts, joined.
         text: Cow<'a, str>,
-        /// Their pictures.
         images: Vec<&'a Image>,
     },
     /// What the model said.
@@ -38,7 +37,6 @@ pub enum Line<'a> {
     /// The result of one call.
     Tool {
         call: &'a CallId,
-        /// What came out.
         text: Cow<'a, str>,
     },
 }
