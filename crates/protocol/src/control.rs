@@ -116,9 +116,7 @@ pub struct ServerStatus {
 pub enum ServerState {
     /// Nobody has used it yet, or it was ended.
     Resting,
-    /// It is being started.
     Starting,
-    /// It answers.
     Running,
     /// It failed and is given a pause.
     Failed,
@@ -147,7 +145,6 @@ pub enum ActivityState {
     Working,
     /// Waiting for somebody.
     Parked,
-    /// Nothing to do.
     Idle,
 }
 
@@ -219,10 +216,8 @@ impl BudgetRefusal {
 /// `POST /agent/v1/settle`: the call is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settlement {
-    /// Which reservation.
     pub id: ReserveId,
     pub cost: Usd,
-    /// What the provider counted.
     pub usage: TokenUsage,
     pub model: String,
 }
@@ -232,7 +227,6 @@ pub struct Settlement {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordBatch {
     pub thread: ThreadId,
-    /// The lines.
     pub entries: Vec<Entry>,
     /// Without lines: where this log ends on the caller's disk, which asks for what the
     /// hub has beyond it.
@@ -256,9 +250,7 @@ pub struct LogEnd {
 /// `GET /agent/v1/records/<channel>/<root>`: a line of some role's log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoleEntry {
-    /// Whose log.
     pub role: Role,
-    /// The line.
     pub entry: Entry,
 }
 
@@ -270,7 +262,6 @@ pub struct PlanSummary {
     pub plan: Plan,
     /// What was decided about it.
     pub choice: Option<Choice>,
-    /// Whether its thread was merged.
     pub merged: bool,
     /// What the thread has cost so far.
     pub cost: Usd,
@@ -292,7 +283,6 @@ pub struct ThreadSummary {
     pub open_cards: u64,
     /// Its pull request, and how that stands.
     pub pull: Option<(PrNumber, String)>,
-    /// What it cost so far.
     pub spent: Usd,
 }
 

@@ -171,13 +171,6 @@ impl ToolContext {
         self
     }
 
-    /// The steps as they were before a restart.
-    #[must_use]
-    pub fn with_checklist(self, steps: Vec<Step>) -> Self {
-        self.set_checklist(steps);
-        self
-    }
-
     /// The folder the tools work in.
     pub fn workplace(&self) -> &Arc<Workplace> {
         &self.workplace

@@ -15,7 +15,6 @@ pub(super) type Values = Vec<Text>;
 /// What stands on standard input.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Stdin {
-    /// Nothing.
     None,
     Text(String),
     /// The output of something, or a file.

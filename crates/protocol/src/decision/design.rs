@@ -54,12 +54,10 @@ pub struct PictureSubject {
     /// What was asked for, word for word.
     pub prompt: String,
     pub made_from: Vec<String>,
-    /// Who made it.
     pub model: String,
     pub cost: Usd,
     /// Its file in the workspace.
     pub file: String,
-    /// The hash of its bytes.
     pub sha256: Sha256Hex,
 }
 

@@ -73,7 +73,6 @@ pub enum RunState {
     Paused,
     /// A person ended it.
     Stopped,
-    /// Nothing is left to do.
     Done,
 }
 
@@ -84,12 +83,9 @@ pub struct RunView {
     pub request: RequestId,
     /// The thread in which it was started.
     pub thread: ThreadId,
-    /// Who started it.
     pub person: UserId,
     pub mode: MergeMode,
-    /// Whether it goes on.
     pub state: RunState,
-    /// What was started.
     pub subject: DevelopSubject,
     /// Spent or set aside by all threads of it.
     pub spent: Usd,
@@ -228,7 +224,6 @@ pub struct RunChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunDecide {
     pub request: RequestId,
-    /// Which item.
     pub number: u32,
 }
 
@@ -238,7 +233,6 @@ pub struct RunReport {
     pub request: RequestId,
     /// Which item; it needs no thread yet.
     pub number: u32,
-    /// How it stands.
     #[serde(flatten)]
     pub report: ItemReport,
 }

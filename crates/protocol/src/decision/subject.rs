@@ -153,7 +153,6 @@ fn in_order(value: &Value) -> Value {
 pub struct Proposal {
     /// Below `.codebutler/`.
     pub file: String,
-    /// What is done to it.
     pub change: Change,
 }
 

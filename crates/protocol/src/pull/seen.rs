@@ -78,7 +78,6 @@ pub struct Said {
     /// What they say of the whole, when it is a review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Reviewed>,
-    /// Their words.
     pub text: String,
     /// The line they are about, as `path:line`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +108,6 @@ pub struct RedCheck {
     /// The part of its log that says why, where it could be had.
     #[serde(default)]
     pub log: String,
-    /// Where people read more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }

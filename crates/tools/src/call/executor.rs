@@ -29,7 +29,6 @@ pub struct Executor {
 /// What the driver writes to the log before a call runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intent {
-    /// What a crash means.
     pub crash: CrashClass,
     /// The hash of the arguments.
     pub sha256: Sha256Hex,

@@ -29,7 +29,6 @@ pub struct ServerPlace<'a> {
     pub home: &'a Path,
     /// Where the person's credentials lie.
     pub person_home: &'a Path,
-    /// Its own environment.
     pub env: &'a BTreeMap<String, Secret>,
     /// Folders below the repo that it may change.
     pub writable: &'a [String],

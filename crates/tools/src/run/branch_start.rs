@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 /// Knows where a branch began. Problems are sentences: a receipt without a base
 /// says why.
 pub trait Past: Send + Sync {
-    /// The commit.
     fn commit(&self, cancel: CancellationToken) -> BoxFuture<'_, Result<CommitSha, String>>;
 
     /// Its files, prepared for the checks, with some of the branch's laid over them.

@@ -51,7 +51,6 @@ const FLAGS: &str = "--headless=new --no-sandbox --no-zygote --disable-gpu --dis
 pub struct Shot {
     /// A file from the root, or an address on this machine when something serves it.
     pub page: String,
-    /// The command that serves it.
     pub serve: Option<String>,
     /// In pixels.
     pub width: u32,
@@ -152,7 +151,6 @@ pub(crate) async fn take(
 pub struct Compared {
     /// Both side by side; only the page as it is, where there was none before.
     pub picture: Vec<u8>,
-    /// Whether there was something before.
     pub had_before: bool,
 }
 

@@ -21,7 +21,6 @@ const LINE: usize = 200;
 pub struct RuntimeCommand {
     /// For a shell, in the folder.
     pub command: String,
-    /// What it can connect to.
     pub network: Network,
     /// Visible besides what every command sees.
     pub readable: Vec<PathBuf>,
@@ -44,11 +43,9 @@ impl RuntimeCommand {
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preparing {
-    /// Whether it did its work.
     pub ok: bool,
     /// In a few words, as in `exit 1`.
     pub verdict: String,
-    /// What it wrote.
     pub output: String,
     /// The program that it is about was not found.
     pub missing: bool,

@@ -19,9 +19,7 @@ pub(super) enum Missed {
     NotFound,
     /// More than once, in this spelling.
     Several {
-        /// How often.
         count: usize,
-        /// What was counted.
         text: String,
     },
 }

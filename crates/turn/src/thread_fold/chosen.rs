@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// One choice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
-    /// Milliseconds since 1970.
     pub at_ms: i64,
     /// What was decided about: workflow, skill, model, stuck, plan deviation, approval,
     /// compaction, answer.
