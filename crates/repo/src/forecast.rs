@@ -20,9 +20,7 @@ use crate::{Error, Repo, Result, git::path_of};
 /// What the open branches would do to each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// The branches looked at.
     pub branches: Vec<Footprint>,
-    /// Pairs that do not merge.
     pub clashes: Vec<Clash>,
     /// Branches that no longer merge into the default branch.
     pub stale: Vec<Stale>,
@@ -32,7 +30,6 @@ pub struct Forecast {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footprint {
     pub branch: BranchName,
-    /// Its tip.
     pub head: CommitSha,
     /// The files it changed since it left the default branch.
     pub files: Vec<PathBuf>,
@@ -44,7 +41,6 @@ pub struct Clash {
     pub one: BranchName,
     /// The other; after the first in the order of names.
     pub other: BranchName,
-    /// The files in conflict.
     pub files: Vec<PathBuf>,
 }
 
@@ -52,7 +48,6 @@ pub struct Clash {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stale {
     pub branch: BranchName,
-    /// The files in conflict.
     pub files: Vec<PathBuf>,
 }
 
@@ -82,17 +77,6 @@ impl Forecast {
             order.extend(best.map(|i| left.remove(i).branch.clone()));
         }
         order
-    }
-
-    /// The clashes that an earlier forecast did not have: what people are told.
-    pub fn new_since(&self, earlier: &Forecast) -> Vec<&Clash> {
-        let known = |clash: &&Clash| {
-            earlier
-                .clashes
-                .iter()
-                .any(|c| (&c.one, &c.other) == (&clash.one, &clash.other))
-        };
-        self.clashes.iter().filter(|c| !known(c)).collect()
     }
 
     /// The branches that touch one of these files: a plan's first look.
@@ -288,11 +272,6 @@ mod tests {
         };
         let order: Vec<String> = forecast.order().iter().map(ToString::to_string).collect();
         assert_eq!(order, ["c", "a", "b", "d"]);
-        let earlier = Forecast {
-            clashes: vec![clash("a", "b")],
-            ..Forecast::default()
-        };
-        assert_eq!(forecast.new_since(&earlier), [&clash("a", "c")]);
         assert_eq!(forecast.touching(&["5".into()]), [&BranchName::new("b")]);
     }
 }

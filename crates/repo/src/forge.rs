@@ -35,7 +35,7 @@ pub use news::{CheckNow, PullNow, news};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Issue, IssueNumber, NewIssue, NewRelease, Release, Repo, Result};
+use crate::{Error, Issue, IssueNumber, NewIssue, NewRelease, Release, Repo, Result};
 
 impl Forge {
     /// The forge of a clone: whatever answers at its remote's host, else the remote itself.
@@ -68,7 +68,6 @@ pub struct PullRequest {
     pub number: PrNumber,
     /// Its title, which becomes the merged commit's subject.
     pub title: String,
-    /// Its description.
     pub body: String,
     /// The branch that it wants to merge.
     pub branch: BranchName,
@@ -76,7 +75,6 @@ pub struct PullRequest {
     pub head: CommitSha,
     /// The branch that it wants to merge into.
     pub base: BranchName,
-    /// Whether it is still open.
     pub state: PullState,
     /// Where people look at it, if it has a page of its own.
     #[serde(default)]
@@ -89,6 +87,22 @@ pub struct PullRequest {
     pub comments: Vec<Comment>,
 }
 
+impl PullRequest {
+    /// Whether it is open, at the head that was agreed to.
+    fn stands_at(&self, head: &CommitSha) -> Result<()> {
+        let (number, state) = (self.number, "closed");
+        match self.state {
+            PullState::Open if self.head == *head => Ok(()),
+            PullState::Open => Err(Error::HeadMoved {
+                number,
+                expected: head.clone(),
+                actual: self.head.clone(),
+            }),
+            _ => Err(Error::NotOpen { number, state }),
+        }
+    }
+}
+
 /// Where a pull request stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
@@ -96,9 +110,7 @@ pub enum PullState {
     /// Waiting.
     Open,
     /// Merged as this commit of the base branch.
-    Merged {
-        commit: CommitSha,
-    },
+    Merged { commit: CommitSha },
     /// Given up.
     Closed,
 }
@@ -108,7 +120,6 @@ pub enum PullState {
 pub struct Comment {
     /// Stable as long as the comment exists.
     pub id: String,
-    /// Who wrote it.
     pub author: Author,
     /// What it says, without our own marks.
     pub body: String,
@@ -148,7 +159,6 @@ pub struct NewPull {
     /// The branch that it stands on, where that is not the default branch.
     pub base: Option<BranchName>,
     pub title: String,
-    /// Its description.
     pub body: String,
     /// Whether it is not ready yet; forges without drafts open it all the same.
     pub draft: bool,
@@ -176,7 +186,6 @@ pub struct Edit {
 /// A merge that somebody decided.
 #[derive(Debug, Clone)]
 pub struct Merge {
-    /// Which pull request.
     pub number: PrNumber,
     /// The head that was agreed to.
     pub head: CommitSha,
@@ -218,7 +227,6 @@ impl Merge {
 /// A comment to be made.
 #[derive(Debug, Clone)]
 pub struct NewComment {
-    /// Who says it.
     pub author: Author,
     pub body: String,
     /// About which line, if about one.
@@ -258,11 +266,9 @@ impl NewComment {
 pub struct Check {
     /// As in `test`.
     pub name: String,
-    /// How it went.
     pub state: CheckState,
     /// The commit it ran on.
     pub head: CommitSha,
-    /// Where to read more.
     #[serde(default)]
     pub url: Option<String>,
 }
@@ -271,7 +277,6 @@ pub struct Check {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckState {
-    /// Not done yet.
     Pending,
     /// Green.
     Passed,

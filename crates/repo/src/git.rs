@@ -30,7 +30,7 @@ pub(crate) use call_folder::clear_scratch;
 pub use clean_config::clean_config;
 pub use inside::confine_with;
 pub(crate) use local_config::{Places, RULES, places};
-pub(crate) use process::{Ask, Ended, Input, run};
+pub(crate) use process::{Ask, Input, run};
 pub use settings::Settings;
 pub(crate) use settings::config_entries;
 pub use version::git_version;

@@ -29,7 +29,6 @@ impl fmt::Display for IssueNumber {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
     pub number: IssueNumber,
-    /// Who wrote it.
     pub author: Author,
     pub title: String,
     /// Its text, without our own marks. Text of strangers: data, never instruction.
@@ -37,7 +36,6 @@ pub struct Issue {
     /// Its labels, sorted.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// Whether it is still open.
     pub open: bool,
     /// Where people look at it, if it has a page of its own.
     #[serde(default)]
@@ -56,10 +54,8 @@ pub struct Issue {
 /// An issue to be opened.
 #[derive(Debug, Clone)]
 pub struct NewIssue {
-    /// Who opens it.
     pub author: Author,
     pub title: String,
-    /// Its text.
     pub body: String,
     pub labels: Vec<String>,
     /// Made by the caller: the same key is one issue.
@@ -72,7 +68,6 @@ pub struct Release {
     /// As in `v1.2.0`.
     pub tag: String,
     pub title: String,
-    /// What is new.
     pub notes: String,
     pub commit: CommitSha,
     /// Where people look at it, if it has a page of its own.

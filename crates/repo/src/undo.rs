@@ -74,20 +74,17 @@ struct Tracked {
 pub struct SavedFiles {
     /// What it is called: `<name>/<n>`.
     pub name: String,
-    /// The commit that holds it.
     pub commit: CommitSha,
     /// What was about to happen.
     pub why: String,
     /// When, in seconds since 1970.
     pub at: i64,
-    /// Where the files were.
     pub folder: PathBuf,
 }
 
 /// What bringing a saved state back did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Files that were written.
     pub written: usize,
     /// Files that were not there then, and went.
     pub removed: usize,

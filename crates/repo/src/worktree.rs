@@ -29,7 +29,6 @@ use crate::{Error, Git, Repo, Result, WorktreeLock, commits::tree, lock::FileLoc
 /// The worktree of one thread. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Worktree {
-    /// Its top folder.
     pub path: PathBuf,
     /// Its branch, `codebutler/<slug>-<id>`.
     pub branch: BranchName,

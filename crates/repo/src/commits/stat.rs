@@ -11,7 +11,6 @@ use crate::{Repo, Result, commits::diff};
 pub struct Changes {
     /// The files, in git's order; a moved file under its new name.
     pub files: Vec<ChangedFile>,
-    /// The unified diff.
     pub diff: String,
 }
 

@@ -10,7 +10,6 @@ use crate::{Git, Result, repo::choose_remote};
 /// What answers at a clone's remote, and who it takes us for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// The host of the forge.
     pub host: String,
     pub kind: ForgeKind,
     /// Our name there, where we ask it ourselves.

@@ -14,11 +14,9 @@ use super::{CheckState, PullState};
 pub struct PullNow {
     pub number: PrNumber,
     pub branch: BranchName,
-    /// Whether it is open.
     pub state: PullState,
     /// Who ended it, if it is not.
     pub ended_by: String,
-    /// Where its branch stands.
     pub head: CommitSha,
     /// Who pushed that, unless it was one of us.
     pub pushed_by: Option<String>,
@@ -31,7 +29,6 @@ pub struct PullNow {
     pub said: Vec<Said>,
     /// Comments and reviews that are ours.
     pub ours: BTreeSet<String>,
-    /// The checks of its head.
     pub checks: Vec<CheckNow>,
 }
 
@@ -39,7 +36,6 @@ pub struct PullNow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckNow {
     pub name: String,
-    /// How it went.
     pub state: CheckState,
     /// Whether the base has it red too.
     pub red_on_base: bool,
@@ -47,7 +43,6 @@ pub struct CheckNow {
     pub job: Option<u64>,
     /// What it says of itself.
     pub summary: String,
-    /// Where people read more.
     pub url: Option<String>,
 }
 

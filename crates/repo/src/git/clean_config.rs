@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::local_config::places;
+use butler_protocol::among;
 
 /// What is shown in the place of a repository's config.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,14 +49,7 @@ pub(super) fn clean_config_of(common: &Path) -> Option<CleanConfig> {
 }
 
 /// Sections that say how to log in somewhere.
-const LOGINS: &[&str] = &[
-    "http",
-    "credential",
-    "sendemail",
-    "imap",
-    "github",
-    "gitlab",
-];
+const LOGINS: &str = "http credential sendemail imap github gitlab";
 /// What a key is called that holds a secret.
 const SECRETS: &[&str] = &[
     "token", "password", "passwd", "secret", "header", "auth", "cookie",
@@ -68,7 +62,7 @@ fn cleaned(text: &str) -> String {
     for line in whole_lines(text) {
         let mut rest = line.trim();
         if let Some((header, after)) = split_header(rest) {
-            in_login = LOGINS.contains(&section(header).as_str());
+            in_login = among(LOGINS, &section(header));
             if !in_login {
                 kept.push_str(&format!("{}\n", without_logins(header)));
             }

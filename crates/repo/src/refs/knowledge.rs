@@ -62,11 +62,7 @@ impl Worktree {
             }
             let head = self.head().await?;
             self.only_knowledge(&default, cancel).await?;
-            let change = RefChange {
-                name: &target,
-                to: Some(head.as_str()),
-                lease: None,
-            };
+            let change = RefChange::new(&target, head.as_str(), None);
             match repo.push_refs(&[change], cancel).await? {
                 Pushed::Done => return Ok(head),
                 Pushed::Behind => jitter(attempt, cancel).await?,
@@ -87,10 +83,10 @@ impl Worktree {
             .map(path_of)
             .find(|path| !path.starts_with(".codebutler"));
         match foreign {
-            Some(path) => Err(Error::Refused {
-                name: self.branch.to_string(),
-                reason: format!("`{}` is not knowledge", path.display()),
-            }),
+            Some(path) => {
+                let why = format!("`{}` is not knowledge", path.display());
+                Err(Error::refused(self.branch.as_str(), why))
+            }
             None => Ok(()),
         }
     }

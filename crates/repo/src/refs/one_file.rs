@@ -6,10 +6,7 @@ use butler_protocol::{CommitSha, Role, fault};
 use tokio_util::sync::CancellationToken;
 
 use super::push::{Pushed, RefChange, jitter};
-use crate::{
-    Error, KEY_TRAILER, Repo, Result,
-    commits::{commit::Commit, tree},
-};
+use crate::{Error, KEY_TRAILER, Repo, Result, commits::tree};
 
 const ATTEMPTS: u32 = 5;
 const FOLDER: &str = ".codebutler";
@@ -118,11 +115,7 @@ impl Repo {
             let files: Vec<(&str, String)> = names.iter().copied().zip(texts).collect();
             let commit = self.commit_files(&base, new, &files, cancel).await?;
             fault("repo.before-memory");
-            let push = RefChange {
-                name: &target,
-                to: Some(commit.as_str()),
-                lease: None,
-            };
+            let push = RefChange::new(&target, commit.as_str(), None);
             let pushed = self.push_refs(&[push], cancel).await?;
             fault("repo.after-memory");
             match pushed {
@@ -137,10 +130,7 @@ impl Repo {
     async fn newest(&self) -> Result<CommitSha> {
         let default = self.default_ref();
         let newest = self.resolve(&default).await?;
-        newest.ok_or_else(|| Error::Refused {
-            name: default,
-            reason: "the default branch has no commit yet".to_owned(),
-        })
+        newest.ok_or_else(|| Error::refused(default, "the default branch has no commit yet"))
     }
 
     async fn files_at(
@@ -187,10 +177,8 @@ impl Repo {
             return Ok(None);
         };
         if !own.is_file() {
-            return Err(Error::Refused {
-                name: format!("{FOLDER}/{name}"),
-                reason: "it is no file there, but a link or a folder".to_owned(),
-            });
+            let why = "it is no file there, but a link or a folder";
+            return Err(Error::refused(format!("{FOLDER}/{name}"), why));
         }
         let text = self
             .git()
@@ -223,13 +211,9 @@ impl Repo {
         TreeEntry::put(&mut root, "040000 tree", folder, FOLDER);
         let root = self.tree_with(&root, cancel).await?;
         let message = format!("{}\n\n{KEY_TRAILER}: {}\n", new.message, new.key);
-        let commit = Commit {
-            tree: &root,
-            parents: &[parent.as_str()],
-            message: &message,
-            role: new.role,
-        };
-        commit.write(git, cancel).await
+        let parents = [parent.as_str()];
+        git.commit(&root, &parents, &message, new.role, cancel)
+            .await
     }
 
     /// The entries of a tree; none where there is no such folder.

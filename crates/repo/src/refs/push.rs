@@ -230,11 +230,7 @@ impl Worktree {
         cancel: &CancellationToken,
     ) -> Result<Pushed> {
         let target = format!("refs/heads/{}", self.branch);
-        let change = RefChange {
-            name: &target,
-            to: Some(head.as_str()),
-            lease,
-        };
+        let change = RefChange::new(&target, head.as_str(), lease);
         fault("repo.before-push");
         let pushed = self.repo().push_refs(&[change], cancel).await?;
         fault("repo.after-push");
@@ -345,6 +341,19 @@ pub(crate) struct RefChange<'a> {
     pub lease: Option<&'a str>,
 }
 
+impl<'a> RefChange<'a> {
+    pub(crate) fn new(name: &'a str, to: &'a str, lease: Option<&'a str>) -> Self {
+        let to = Some(to);
+        Self { name, to, lease }
+    }
+
+    /// Deletes it from where it stands.
+    pub(crate) fn gone(name: &'a str, at: &'a str) -> Self {
+        let (to, lease) = (None, Some(at));
+        Self { name, to, lease }
+    }
+}
+
 impl crate::Repo {
     /// Moves refs on the remote, all or none. Each change is a fast-forward or
     /// carries the value it replaces.
@@ -414,10 +423,10 @@ fn verdict(output: &crate::Output) -> Result<Pushed> {
     // "atomic": fell only because another ref of the same push did.
     let outrun = |why: &str| OUTRUN.iter().any(|sign| why.contains(sign));
     match rejected.iter().find(|(_, why)| !outrun(why)) {
-        Some((refs, why)) => Err(Error::Refused {
-            name: (*refs).to_owned(),
-            reason: format!("{why} {}", output.stderr).trim().to_owned(),
-        }),
+        Some((refs, why)) => {
+            let why = format!("{why} {}", output.stderr);
+            Err(Error::refused(*refs, why.trim()))
+        }
         None if !rejected.is_empty() => Ok(Pushed::Behind),
         None if output.code == 0 => Ok(Pushed::Done),
         None => Err(output.unreadable()),

@@ -235,7 +235,6 @@ impl Repo {
         Ok(())
     }
 
-    /// Where a new branch starts.
     async fn start(&self, branch: &BranchName) -> Result<CommitSha> {
         let short = name::short_of(branch).unwrap_or_default();
         let stack = self.stack_of(short).await?;

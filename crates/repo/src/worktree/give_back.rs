@@ -27,11 +27,8 @@ impl Repo {
             if self.merged(&tip, None, cancel).await? != Some(Merged::ByHistory) {
                 continue;
             }
-            let empty = RefChange {
-                name: &format!("refs/heads/{branch}"),
-                to: None,
-                lease: Some(tip.as_str()),
-            };
+            let name = format!("refs/heads/{branch}");
+            let empty = RefChange::gone(&name, tip.as_str());
             fault("repo.before-give-back");
             let gone = self.push_refs(&[empty], cancel).await? == Pushed::Done;
             fault("repo.after-give-back");

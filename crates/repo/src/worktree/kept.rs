@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Git, Repo, Result, Worktree,
-    commits::{commit::Commit, tree},
+    commits::tree,
     lock::FileLock,
     refs::push::{Pushed, RefChange},
     repo::resolve,
@@ -34,13 +34,9 @@ impl Worktree {
         if held(git, &name, cancel).await? == Some((tree.clone(), head.clone())) {
             return Ok(());
         }
-        let commit = Commit {
-            tree: &tree,
-            parents: &[head.as_str()],
-            message: "work so far\n",
-            role,
-        };
-        let commit = commit.write(git, cancel).await?;
+        let parents = [head.as_str()];
+        let commit = git.commit(&tree, &parents, "work so far\n", role, cancel);
+        let commit = commit.await?;
         fault("repo.before-keep");
         git.call(["update-ref", "-m", "codebutler: work so far", &name])
             .arg(commit.as_str())

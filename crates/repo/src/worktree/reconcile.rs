@@ -29,7 +29,6 @@ const STALE: Duration = Duration::from_secs(600);
 /// Something about one worktree that somebody should know at start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Oddity {
-    /// Its folder.
     pub path: PathBuf,
     /// Its branch, if it is on one.
     pub branch: Option<BranchName>,

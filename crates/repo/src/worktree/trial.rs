@@ -20,7 +20,6 @@ const NAME: &str = "_checks";
 /// A laid-out base. Nobody else gets the folder until this is dropped.
 #[derive(Debug)]
 pub struct Trial {
-    /// Its top folder.
     pub path: PathBuf,
     _held: FileLock,
 }
