@@ -35,7 +35,6 @@ pub struct Stamp {
     /// The event's place in the hub's log.
     pub seq: u64,
     /// The role that caused it, from its token; nothing when a person did.
-    #[serde(default)]
     pub from: Option<Role>,
     /// The roles it is addressed to.
     #[serde(default)]
@@ -45,10 +44,8 @@ pub struct Stamp {
     #[serde(default, rename = "ref")]
     pub reference: Option<String>,
     /// The role that was last at work in this thread when it happened.
-    #[serde(default)]
     pub active: Option<Role>,
     /// The thread, also where Slack's event does not say it (reactions).
-    #[serde(default)]
     pub thread: Option<ThreadId>,
 }
 
@@ -82,7 +79,6 @@ pub struct Activity {
     /// What the calling role does there.
     pub state: ActivityState,
     /// What people read on the status line, as in "running cargo test".
-    #[serde(default)]
     pub step: Option<String>,
     /// Without a further word for so long the role counts as gone.
     #[serde(default = "default_lease")]
@@ -106,7 +102,6 @@ pub struct ServerStatus {
     /// Whether every request carries them; else they are looked for.
     pub listed: bool,
     /// What went wrong last.
-    #[serde(default)]
     pub error: Option<String>,
 }
 
@@ -156,13 +151,11 @@ pub struct Reservation {
     /// Whose budget.
     pub thread: ThreadId,
     /// On whose behalf, for caps per person.
-    #[serde(default)]
     pub person: Option<UserId>,
     /// The worst case.
     pub amount: Usd,
     /// The last event of the thread that the caller knew of when it began the work
     /// that this is for: what was begun before a stop gets no money.
-    #[serde(default)]
     pub heard: Option<u64>,
 }
 

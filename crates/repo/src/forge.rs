@@ -77,7 +77,6 @@ pub struct PullRequest {
     pub base: BranchName,
     pub state: PullState,
     /// Where people look at it, if it has a page of its own.
-    #[serde(default)]
     pub url: Option<String>,
     /// Whether it says of itself that it is not ready.
     #[serde(default)]
@@ -124,12 +123,10 @@ pub struct Comment {
     /// What it says, without our own marks.
     pub body: String,
     /// The line it is about, if it is about one.
-    #[serde(default)]
     pub place: Option<Place>,
     /// Seconds since 1970.
     pub at: i64,
     /// The key by which we recognise our own.
-    #[serde(default)]
     pub key: Option<String>,
 }
 
@@ -269,7 +266,6 @@ pub struct Check {
     pub state: CheckState,
     /// The commit it ran on.
     pub head: CommitSha,
-    #[serde(default)]
     pub url: Option<String>,
 }
 

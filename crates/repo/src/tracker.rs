@@ -38,13 +38,11 @@ pub struct Issue {
     pub labels: Vec<String>,
     pub open: bool,
     /// Where people look at it, if it has a page of its own.
-    #[serde(default)]
     pub url: Option<String>,
     /// What was said about it, oldest first. [`Forge::issue`](crate::Forge::issue) fills it; lists may not.
     #[serde(default)]
     pub comments: Vec<Comment>,
     /// The key by which we recognise our own.
-    #[serde(default)]
     pub key: Option<String>,
     /// When it changed last, in seconds since 1970, by the forge's clock.
     #[serde(default)]
@@ -71,7 +69,6 @@ pub struct Release {
     pub notes: String,
     pub commit: CommitSha,
     /// Where people look at it, if it has a page of its own.
-    #[serde(default)]
     pub url: Option<String>,
 }
 

@@ -34,11 +34,9 @@ pub struct Held {
     #[serde(default)]
     pub epoch: u64,
     /// Its last line of this log.
-    #[serde(default)]
     pub last: Option<LogEnd>,
     /// Up to this line both have the same, and `entries` follow there. Nothing when the
     /// hub cannot tell, or has other lines.
-    #[serde(default)]
     pub keep: Option<u64>,
     /// What the hub has beyond that.
     #[serde(default)]

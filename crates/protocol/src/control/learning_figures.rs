@@ -26,7 +26,6 @@ pub struct LearningFigures {
     /// The difference in words, with how sure it is.
     pub said: String,
     /// Why it should go, where something speaks against it.
-    #[serde(default)]
     pub against: Option<String>,
 }
 

@@ -14,7 +14,6 @@ pub struct LiveWork {
     #[serde(default)]
     pub saying: String,
     /// What runs, as in "running cargo test".
-    #[serde(default)]
     pub running: Option<String>,
     /// The end of what it has written.
     #[serde(default)]
@@ -106,7 +105,6 @@ pub struct RoadmapEntry {
 pub struct BranchClash {
     pub one: BranchName,
     /// The other; nobody's where it is the default branch itself.
-    #[serde(default)]
     pub other: Option<BranchName>,
     /// The files in conflict.
     pub files: Vec<String>,

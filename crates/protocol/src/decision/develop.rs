@@ -174,7 +174,6 @@ pub struct RunItem {
     pub open: Vec<DecisionKind>,
     /// The one of them that the hub decides when it is asked to, because a person
     /// allowed it at the start.
-    #[serde(default)]
     pub allowed: Option<DecisionKind>,
     /// Whether a person stopped it.
     pub stopped: bool,
