@@ -16,6 +16,9 @@
 //! This crate reads files and the environment it is handed. It calls nobody:
 //! whether a key works is for `doctor` to find out.
 
+#[macro_use]
+mod settings;
+
 mod consent;
 mod cross;
 mod endpoints;

@@ -25,7 +25,6 @@ use crate::{
 /// Everything that was configured, defaults filled in.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The machine's own settings.
     pub machine: Machine,
     /// The repo's settings as far as they have effect: without what nobody agreed
     /// to, and held below the machine's ceilings.
@@ -34,9 +33,7 @@ pub struct Settings {
     pub policy: RepoPolicy,
     /// The MCP servers of machine and repo by name, as far as they can be used.
     pub mcp: BTreeMap<String, McpEntry>,
-    /// The machine's folder.
     pub home: PathBuf,
-    /// The repo's root folder.
     pub root: PathBuf,
     /// What the repo's files loosen, spend or run, whether or not it was agreed to.
     pub asks: Vec<Ask>,
@@ -139,7 +136,6 @@ impl Settings {
     }
 
     /// The hub on another machine that this repo has joined, if it has.
-    #[must_use]
     pub fn joined(&self) -> Option<&JoinedHub> {
         self.machine.joined.get(self.root.to_str()?)
     }

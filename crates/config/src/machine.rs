@@ -174,62 +174,45 @@ pub enum ForgeIs {
     Plain,
 }
 
-/// Where the hub listens, and how people reach its page.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct HubAddress {
-    /// Address and port on which `codebutler up` and `codebutler hub` listen.
-    #[schemars(with = "String", extend("format" = "socket-address"))]
-    pub listen: SocketAddr,
-    /// Encrypts everything: `self`, and the hub makes a certificate once, which others trust by its fingerprint; or the PEM file of a certificate, with those between it and its authority. With it the hub may listen where other machines reach it.
-    pub tls: Option<String>,
-    /// The PEM file with the private key of the certificate that `hub.tls` names.
-    pub tls_key: Option<String>,
-    /// The page's address as people reach it, behind a proxy or a tunnel: links begin with it, and
-    /// the hub answers to its name.
-    #[schemars(extend("format" = "uri"))]
-    pub public_url: Option<String>,
-    /// An address that is told what newly waits for somebody, as an incoming webhook of Slack, Mattermost or Discord (`/slack`) takes it: `{"text": …}`. Whoever knows the address can write there, so it is kept like a key.
-    #[schemars(with = "Option<String>", extend("x-secret" = true, "format" = "webhook"))]
-    pub webhook: Option<Secret>,
-    /// A collector that takes traces of threads as OTLP over HTTP in JSON, as in `http://127.0.0.1:4318/v1/traces`: who worked how long on what, with which model and tool. No words of people, models or tools are in them.
-    #[schemars(with = "Option<String>", extend("x-secret" = true, "format" = "webhook"))]
-    pub traces: Option<Secret>,
-    /// The secret of webhooks, where the forge can reach the hub: `POST /webhooks/<channel id>` with
-    /// it has the team look at the forge at once.
-    #[schemars(with = "Option<String>", extend("x-secret" = true))]
-    pub forge_secret: Option<Secret>,
-    /// A PostgreSQL database for the hub's store, `postgres://user:password@host/name`, in place of a
-    /// file: several hubs with the same address are one workspace. `schema=` behind a question mark
-    /// names the schema; `codebutler hub migrate` moves a workspace there. Across a network
-    /// `sslmode=verify-full` has to be written there, which takes `network.caFile`, or `sslmode=disable`.
-    #[schemars(with = "Option<String>", extend("x-secret" = true))]
-    pub database: Option<Secret>,
-    /// What reads `/metrics` as a bearer token. Unset: whoever reaches a hub that listens to this
-    /// machine only and has no `publicUrl`, and nobody else.
-    #[schemars(with = "Option<String>", extend("x-secret" = true))]
-    pub metrics_token: Option<Secret>,
-    /// How long the hub keeps things as they are.
-    pub retention: HubRetention,
-    /// What each repository, person and token may use.
-    pub limits: HubLimits,
-}
-
-impl Default for HubAddress {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 7878)),
-            tls: None,
-            tls_key: None,
-            public_url: None,
-            webhook: None,
-            traces: None,
-            forge_secret: None,
-            database: None,
-            metrics_token: None,
-            retention: HubRetention::default(),
-            limits: HubLimits::default(),
-        }
+settings! {
+    /// Where the hub listens, and how people reach its page.
+    #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+    pub struct HubAddress {
+        /// Address and port on which `codebutler up` and `codebutler hub` listen.
+        #[schemars(with = "String", extend("format" = "socket-address"))]
+        pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7878)),
+        /// Encrypts everything: `self`, and the hub makes a certificate once, which others trust by its fingerprint; or the PEM file of a certificate, with those between it and its authority. With it the hub may listen where other machines reach it.
+        pub tls: Option<String>,
+        /// The PEM file with the private key of the certificate that `hub.tls` names.
+        pub tls_key: Option<String>,
+        /// The page's address as people reach it, behind a proxy or a tunnel: links begin with it, and
+        /// the hub answers to its name.
+        #[schemars(extend("format" = "uri"))]
+        pub public_url: Option<String>,
+        /// An address that is told what newly waits for somebody, as an incoming webhook of Slack, Mattermost or Discord (`/slack`) takes it: `{"text": …}`. Whoever knows the address can write there, so it is kept like a key.
+        #[schemars(with = "Option<String>", extend("x-secret" = true, "format" = "webhook"))]
+        pub webhook: Option<Secret>,
+        /// A collector that takes traces of threads as OTLP over HTTP in JSON, as in `http://127.0.0.1:4318/v1/traces`: who worked how long on what, with which model and tool. No words of people, models or tools are in them.
+        #[schemars(with = "Option<String>", extend("x-secret" = true, "format" = "webhook"))]
+        pub traces: Option<Secret>,
+        /// The secret of webhooks, where the forge can reach the hub: `POST /webhooks/<channel id>` with
+        /// it has the team look at the forge at once.
+        #[schemars(with = "Option<String>", extend("x-secret" = true))]
+        pub forge_secret: Option<Secret>,
+        /// A PostgreSQL database for the hub's store, `postgres://user:password@host/name`, in place of a
+        /// file: several hubs with the same address are one workspace. `schema=` behind a question mark
+        /// names the schema; `codebutler hub migrate` moves a workspace there. Across a network
+        /// `sslmode=verify-full` has to be written there, which takes `network.caFile`, or `sslmode=disable`.
+        #[schemars(with = "Option<String>", extend("x-secret" = true))]
+        pub database: Option<Secret>,
+        /// What reads `/metrics` as a bearer token. Unset: whoever reaches a hub that listens to this
+        /// machine only and has no `publicUrl`, and nobody else.
+        #[schemars(with = "Option<String>", extend("x-secret" = true))]
+        pub metrics_token: Option<Secret>,
+        /// How long the hub keeps things as they are.
+        pub retention: HubRetention,
+        /// What each repository, person and token may use.
+        pub limits: HubLimits,
     }
 }
 

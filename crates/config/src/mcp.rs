@@ -34,56 +34,38 @@ pub(crate) struct McpFile {
     pub servers: BTreeMap<String, McpServer>,
 }
 
-/// One server: a program, or an address.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct McpServer {
-    /// The program that is started, at its first use.
-    pub command: Option<String>,
-    /// Its arguments.
-    pub args: Vec<String>,
-    /// Its environment variables. It gets no others of yours.
-    #[schemars(with = "BTreeMap<String, String>", extend("x-secret" = true))]
-    pub env: BTreeMap<String, Secret>,
-    /// The address of a server that speaks streamable HTTP, instead of a program.
-    #[schemars(extend("format" = "uri"))]
-    pub url: Option<String>,
-    /// Headers of every request to that address.
-    #[schemars(with = "BTreeMap<String, String>", extend("x-secret" = true))]
-    pub headers: BTreeMap<String, Secret>,
-    /// The roles that may use it. Unset: every role.
-    pub roles: Option<Vec<Role>>,
-    /// The tools that are offered. Empty: all of them.
-    pub allow: Vec<String>,
-    /// Tools that are not offered.
-    pub deny: Vec<String>,
-    /// Whether the program may use the network.
-    pub network: bool,
-    /// Folders that the program may change, besides one of its own; relative to the repo.
-    pub writable: Vec<String>,
-    /// Seconds until a call must be answered or make progress.
-    #[schemars(range(min = 1, max = 3600))]
-    pub timeout: u32,
-    /// Whether it is left out.
-    pub disabled: bool,
-}
-
-impl Default for McpServer {
-    fn default() -> Self {
-        Self {
-            command: None,
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            url: None,
-            headers: BTreeMap::new(),
-            roles: None,
-            allow: Vec::new(),
-            deny: Vec::new(),
-            network: false,
-            writable: Vec::new(),
-            timeout: 30,
-            disabled: false,
-        }
+settings! {
+    /// One server: a program, or an address.
+    #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+    pub struct McpServer {
+        /// The program that is started, at its first use.
+        pub command: Option<String>,
+        /// Its arguments.
+        pub args: Vec<String>,
+        /// Its environment variables. It gets no others of yours.
+        #[schemars(with = "BTreeMap<String, String>", extend("x-secret" = true))]
+        pub env: BTreeMap<String, Secret>,
+        /// The address of a server that speaks streamable HTTP, instead of a program.
+        #[schemars(extend("format" = "uri"))]
+        pub url: Option<String>,
+        /// Headers of every request to that address.
+        #[schemars(with = "BTreeMap<String, String>", extend("x-secret" = true))]
+        pub headers: BTreeMap<String, Secret>,
+        /// The roles that may use it. Unset: every role.
+        pub roles: Option<Vec<Role>>,
+        /// The tools that are offered. Empty: all of them.
+        pub allow: Vec<String>,
+        /// Tools that are not offered.
+        pub deny: Vec<String>,
+        /// Whether the program may use the network.
+        pub network: bool,
+        /// Folders that the program may change, besides one of its own; relative to the repo.
+        pub writable: Vec<String>,
+        /// Seconds until a call must be answered or make progress.
+        #[schemars(range(min = 1, max = 3600))]
+        pub timeout: u32 = 30,
+        /// Whether it is left out.
+        pub disabled: bool,
     }
 }
 

@@ -13,6 +13,13 @@ const SOUND: &str = "anthropic/claude-sonnet-5";
 /// The best coder.
 const STRONG: &str = "anthropic/claude-opus-4.6";
 
+/// What the PM can be swapped to by `!pm <name>`.
+const POOL: [(&str, &str); 3] = [
+    ("kimi", QUICK),
+    ("claude", SOUND),
+    ("gpt", "openai/gpt-6-luna"),
+];
+
 /// The models of the six roles.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -58,68 +65,40 @@ pub enum Profile {
     Small,
 }
 
-/// The models of the PM.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct PmModels {
-    /// The model that answers unless a thread swapped it.
-    pub default: String,
-    /// Short names for `!pm <name>`.
-    pub pool: BTreeMap<String, String>,
-    /// Answers while the other one is down.
-    pub fallback_model: Option<String>,
-    /// How much it can handle.
-    pub profile: Profile,
-}
-
-impl Default for PmModels {
-    fn default() -> Self {
-        let pool = [
-            ("kimi", QUICK),
-            ("claude", SOUND),
-            ("gpt", "openai/gpt-6-luna"),
-        ];
-        Self {
-            default: QUICK.into(),
-            pool: pool.map(|(name, model)| (name.into(), model.into())).into(),
-            fallback_model: Some(SOUND.into()),
-            profile: Profile::default(),
-        }
+settings! {
+    /// The models of the PM.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct PmModels {
+        /// The model that answers unless a thread swapped it.
+        pub default: String = QUICK.into(),
+        /// Short names for `!pm <name>`.
+        pub pool: BTreeMap<String, String> = POOL.map(|(name, model)| (name.into(), model.into())).into(),
+        /// Answers while the other one is down.
+        pub fallback_model: Option<String> = Some(SOUND.into()),
+        /// How much it can handle.
+        pub profile: Profile,
     }
 }
 
-/// The models of the Coder.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct CoderModels {
-    /// The model for a complexity that has none of its own. Unset: `anthropic/claude-opus-4.6`,
-    /// and `anthropic/claude-sonnet-5` for simple plans.
-    pub default: Option<String>,
-    /// Another word for `default`, as the other roles have it.
-    pub model: Option<String>,
-    /// For plans that the PM called simple.
-    pub simple: Option<String>,
-    /// For plans that the PM called medium.
-    pub medium: Option<String>,
-    /// For plans that the PM called complex.
-    pub complex: Option<String>,
-    /// Answers while the other one is down.
-    pub fallback_model: Option<String>,
-    /// How much it can handle.
-    pub profile: Profile,
-}
-
-impl Default for CoderModels {
-    fn default() -> Self {
-        Self {
-            default: None,
-            model: None,
-            simple: None,
-            medium: None,
-            complex: None,
-            fallback_model: Some(SOUND.into()),
-            profile: Profile::default(),
-        }
+settings! {
+    /// The models of the Coder.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct CoderModels {
+        /// The model for a complexity that has none of its own. Unset: `anthropic/claude-opus-4.6`,
+        /// and `anthropic/claude-sonnet-5` for simple plans.
+        pub default: Option<String>,
+        /// Another word for `default`, as the other roles have it.
+        pub model: Option<String>,
+        /// For plans that the PM called simple.
+        pub simple: Option<String>,
+        /// For plans that the PM called medium.
+        pub medium: Option<String>,
+        /// For plans that the PM called complex.
+        pub complex: Option<String>,
+        /// Answers while the other one is down.
+        pub fallback_model: Option<String> = Some(SOUND.into()),
+        /// How much it can handle.
+        pub profile: Profile,
     }
 }
 
@@ -140,118 +119,76 @@ impl CoderModels {
     }
 }
 
-/// The models of the Reviewer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct ReviewerModels {
-    /// The model of the full pass.
-    pub model: String,
-    /// The model of the cheap first pass.
-    pub first_pass: Option<String>,
-    /// Whether a cheap pass comes before the full one.
-    pub two_pass: bool,
-    /// Answers while the other one is down.
-    pub fallback_model: Option<String>,
-    /// How much it can handle.
-    pub profile: Profile,
-}
-
-impl Default for ReviewerModels {
-    fn default() -> Self {
-        Self {
-            model: SOUND.into(),
-            first_pass: Some(QUICK.into()),
-            two_pass: false,
-            fallback_model: Some(QUICK.into()),
-            profile: Profile::default(),
-        }
+settings! {
+    /// The models of the Reviewer.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct ReviewerModels {
+        /// The model of the full pass.
+        pub model: String = SOUND.into(),
+        /// The model of the cheap first pass.
+        pub first_pass: Option<String> = Some(QUICK.into()),
+        /// Whether a cheap pass comes before the full one.
+        pub two_pass: bool,
+        /// Answers while the other one is down.
+        pub fallback_model: Option<String> = Some(QUICK.into()),
+        /// How much it can handle.
+        pub profile: Profile,
     }
 }
 
-/// The model of the Researcher.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct ResearcherModel {
-    /// Its model.
-    pub model: String,
-    /// Answers while the other one is down.
-    pub fallback_model: Option<String>,
-    /// How much it can handle.
-    pub profile: Profile,
-}
-
-impl Default for ResearcherModel {
-    fn default() -> Self {
-        Self {
-            model: QUICK.into(),
-            fallback_model: Some(SOUND.into()),
-            profile: Profile::default(),
-        }
+settings! {
+    /// The model of the Researcher.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct ResearcherModel {
+        /// Its model.
+        pub model: String = QUICK.into(),
+        /// Answers while the other one is down.
+        pub fallback_model: Option<String> = Some(SOUND.into()),
+        /// How much it can handle.
+        pub profile: Profile,
     }
 }
 
-/// The models of the Artist.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct ArtistModels {
-    /// Proposes designs.
-    pub ux_model: String,
-    /// Makes pictures. Unset: nobody does. At OpenRouter for a name with a maker in front, as in
-    /// `google/…`, when the Artist is asked there; else at the machine's endpoint called `openai`
-    /// or of that kind, which may be a Stable Diffusion server that speaks its language.
-    pub image_model: Option<String>,
-    /// What a picture costs in US dollars, when the answer does not say it. Unset: a high bound;
-    /// nothing for a server on this machine.
-    #[schemars(range(min = 0.0))]
-    pub dollars_per_image: Option<f64>,
-    /// Answers while `uxModel` is down.
-    pub fallback_model: Option<String>,
-    /// How much it can handle.
-    pub profile: Profile,
-}
-
-impl Default for ArtistModels {
-    fn default() -> Self {
-        Self {
-            ux_model: SOUND.into(),
-            image_model: None,
-            dollars_per_image: None,
-            fallback_model: Some(QUICK.into()),
-            profile: Profile::default(),
-        }
+settings! {
+    /// The models of the Artist.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct ArtistModels {
+        /// Proposes designs.
+        pub ux_model: String = SOUND.into(),
+        /// Makes pictures. Unset: nobody does. At OpenRouter for a name with a maker in front, as in
+        /// `google/…`, when the Artist is asked there; else at the machine's endpoint called `openai`
+        /// or of that kind, which may be a Stable Diffusion server that speaks its language.
+        pub image_model: Option<String>,
+        /// What a picture costs in US dollars, when the answer does not say it. Unset: a high bound;
+        /// nothing for a server on this machine.
+        #[schemars(range(min = 0.0))]
+        pub dollars_per_image: Option<f64>,
+        /// Answers while `uxModel` is down.
+        pub fallback_model: Option<String> = Some(QUICK.into()),
+        /// How much it can handle.
+        pub profile: Profile,
     }
 }
 
-/// The model of the Lead.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct LeadModel {
-    /// Its model.
-    pub model: String,
-    /// Answers while the other one is down.
-    pub fallback_model: Option<String>,
-    /// How much it can handle.
-    pub profile: Profile,
-}
-
-impl Default for LeadModel {
-    fn default() -> Self {
-        Self {
-            model: SOUND.into(),
-            fallback_model: Some(QUICK.into()),
-            profile: Profile::default(),
-        }
+settings! {
+    /// The model of the Lead.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct LeadModel {
+        /// Its model.
+        pub model: String = SOUND.into(),
+        /// Answers while the other one is down.
+        pub fallback_model: Option<String> = Some(QUICK.into()),
+        /// How much it can handle.
+        pub profile: Profile,
     }
 }
 
 /// What one role's process needs to know about its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelChoice {
-    /// The model to ask.
     pub model: String,
     /// The one to ask while the first is down.
     pub fallback: Option<String>,
-    /// How much it can handle.
     pub profile: Profile,
 }
 

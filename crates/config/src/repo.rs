@@ -87,22 +87,14 @@ pub enum RespondTo {
     Mention,
 }
 
-/// Which language is written where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct Language {
-    /// The language of code, commits, pull requests and memory.
-    pub repo: String,
-    /// The language of answers and cards: a name, or `auto` for that of the person who asked (cards are in English then). Cards know English and Spanish.
-    pub reply: String,
-}
-
-impl Default for Language {
-    fn default() -> Self {
-        Self {
-            repo: "English".into(),
-            reply: "auto".into(),
-        }
+settings! {
+    /// Which language is written where.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub struct Language {
+        /// The language of code, commits, pull requests and memory.
+        pub repo: String = "English".into(),
+        /// The language of answers and cards: a name, or `auto` for that of the person who asked (cards are in English then). Cards know English and Spanish.
+        pub reply: String = "auto".into(),
     }
 }
 
@@ -151,23 +143,15 @@ impl Default for RetentionDays {
     }
 }
 
-/// How long research stays fresh, and where it may look.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct Research {
-    /// Days after which a finding is looked up again.
-    #[schemars(range(min = 1))]
-    pub max_age_days: u32,
-    /// Hosts as in `docs.rs` that the Researcher goes on reading without a click after it has read
-    /// text from outside; others ask unless a person named them in the thread. Each needs consent.
-    pub hosts: Vec<String>,
-}
-
-impl Default for Research {
-    fn default() -> Self {
-        Self {
-            max_age_days: 90,
-            hosts: Vec::new(),
-        }
+settings! {
+    /// How long research stays fresh, and where it may look.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub struct Research {
+        /// Days after which a finding is looked up again.
+        #[schemars(range(min = 1))]
+        pub max_age_days: u32 = 90,
+        /// Hosts as in `docs.rs` that the Researcher goes on reading without a click after it has read
+        /// text from outside; others ask unless a person named them in the thread. Each needs consent.
+        pub hosts: Vec<String>,
     }
 }

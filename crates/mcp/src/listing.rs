@@ -18,7 +18,6 @@ const DESCRIPTION_CHARS: usize = 2_000;
 pub struct ToolInfo {
     /// As the server calls it.
     pub name: String,
-    /// What it says about it.
     pub description: String,
     /// The schema of its input, as it came.
     pub input_schema: Value,

@@ -11,17 +11,7 @@ const DEPTH: usize = 6;
 const BYTES: usize = 12 << 10;
 
 /// Keywords that stay as they are.
-const KEPT: [&str; 9] = [
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "pattern",
-    "required",
-    "enum",
-];
+const KEPT: &str = "minimum maximum minLength maxLength minItems maxItems pattern required enum";
 
 /// The flat schema of a tool's input.
 pub(crate) fn flat(schema: &Value) -> Value {
@@ -89,7 +79,7 @@ impl Flattener<'_> {
         if let Some(constant) = given.get("const") {
             flat.insert("enum".to_owned(), json!([constant]));
         }
-        for key in KEPT {
+        for key in KEPT.split(' ') {
             if let Some(value) = given.get(key) {
                 flat.insert(key.to_owned(), value.clone());
             }

@@ -38,7 +38,6 @@ pub struct ServerSpec {
     /// As its configuration calls it.
     pub name: String,
     pub reach: Reach,
-    /// How long it may take.
     pub times: Times,
     /// What a person accepted; without it nothing is compared.
     pub accepted: Option<Accepted>,
@@ -80,7 +79,6 @@ pub enum McpError {
         server: String,
         /// How long still.
         seconds: u64,
-        /// How it failed.
         why: String,
     },
     /// It is not what a person accepted.
@@ -88,11 +86,7 @@ pub enum McpError {
         "the MCP server `{server}` was stopped: it describes itself otherwise than what was accepted. \
          A person has to look at it: `codebutler mcp accept {server}`\n{diff}"
     )]
-    Changed {
-        server: String,
-        /// What is different.
-        diff: String,
-    },
+    Changed { server: String, diff: String },
     /// It ended in the middle of a call.
     #[error(
         "the MCP server `{server}` ended before it answered; whether the call had an effect is \
@@ -111,11 +105,7 @@ pub enum McpError {
     Stopped,
     /// It answered that it cannot.
     #[error("the MCP server `{server}` refused: {why}")]
-    Refused {
-        server: String,
-        /// In its words.
-        why: String,
-    },
+    Refused { server: String, why: String },
 }
 
 /// A server, shared by all who call it.

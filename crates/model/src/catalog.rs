@@ -35,7 +35,6 @@ pub struct ModelInfo {
     pub context: Option<u64>,
     /// The most tokens of one answer.
     pub max_output: Option<u64>,
-    /// What it costs.
     pub price: Option<ListPrice>,
     /// Whether it takes tools, when the list says so.
     pub tools: Option<bool>,

@@ -32,7 +32,6 @@ impl fmt::Debug for Redact {
 /// How a [`crate::ModelClient`] behaves.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
-    /// Whom it talks to.
     pub endpoint: Endpoint,
     /// When it tries again, and how it waits.
     pub retry: RetryPolicy,

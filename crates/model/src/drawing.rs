@@ -23,7 +23,6 @@ const LARGEST: usize = 25 << 20;
 /// What is drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct Drawing<'a> {
-    /// Who draws.
     pub model: &'a str,
     /// What is wanted.
     pub prompt: &'a str,
@@ -36,7 +35,6 @@ pub struct Drawing<'a> {
 /// What came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawn {
-    /// The picture.
     pub bytes: Vec<u8>,
     /// What the endpoint charged, when it says that.
     pub billed: Option<Usd>,

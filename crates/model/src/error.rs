@@ -41,7 +41,6 @@ pub enum ErrorClass {
 /// What is known about one failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// The model that was asked.
     pub model: String,
     /// What the other side said, shortened, without the key.
     pub detail: String,

@@ -19,14 +19,12 @@ pub struct Recording<'a> {
     /// How names of such files end. Endpoints go by that, and are told nothing else of
     /// the name that somebody gave it.
     pub ending: &'a str,
-    /// The file.
     pub bytes: &'a [u8],
 }
 
 /// What was said in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transcript {
-    /// The words.
     pub text: String,
     /// What the endpoint charged, when it says that.
     pub billed: Option<Usd>,

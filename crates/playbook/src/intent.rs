@@ -16,13 +16,11 @@ pub enum Intent<'a> {
     /// Exactly a workflow's trigger.
     Workflow {
         workflow: &'a Workflow,
-        /// What its parameters caught.
         captures: Captures,
     },
     /// Exactly a skill's trigger.
     Skill {
         skill: &'a Skill,
-        /// What its parameters caught.
         captures: Captures,
     },
     /// Several fit equally well: ask with buttons.
@@ -34,7 +32,6 @@ pub enum Intent<'a> {
 /// One button of the menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MenuItem {
-    /// Workflow or skill.
     pub kind: MenuKind,
     pub name: String,
     pub description: String,

@@ -22,9 +22,9 @@ mod memory;
 mod problem;
 mod prompt;
 #[cfg(test)]
-mod properties;
+mod properties_kept_tests;
 #[cfg(test)]
-mod properties_kept;
+mod properties_tests;
 mod research;
 mod roadmap;
 mod shortcut;

@@ -41,7 +41,6 @@ pub struct Memory {
 pub struct Entry {
     /// What names it for good, also when its title changes.
     pub id: String,
-    /// What it says.
     pub learning: Learning,
     /// Whether it is out of use.
     pub archived: bool,

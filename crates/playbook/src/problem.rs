@@ -9,7 +9,6 @@ pub struct Problem {
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong there.
     pub what: String,
     /// Another file that takes part in it, as for a trigger that two skills have.
     pub also: Option<String>,

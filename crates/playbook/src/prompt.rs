@@ -43,7 +43,6 @@ pub struct RepoRules {
 /// What a prompt may have besides its sources.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extras<'a> {
-    /// How much room there is.
     pub profile: Profile,
     /// The team's skills; the PM gets their index.
     pub skills: &'a [Skill],

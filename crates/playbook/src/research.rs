@@ -33,7 +33,6 @@ pub struct Research {
 pub struct KeptNote {
     /// Its path below `.codebutler/`.
     pub file: String,
-    /// What it says.
     pub note: ResearchNote,
     problems: Vec<Problem>,
 }
@@ -43,7 +42,6 @@ pub struct KeptNote {
 pub struct Keep {
     /// The note's path below `.codebutler/`.
     pub file: String,
-    /// The note.
     pub text: String,
     /// `global.md` with the line in its index.
     pub global: String,

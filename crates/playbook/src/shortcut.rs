@@ -35,7 +35,6 @@ pub enum Shortcut {
     Build { plan: Box<Plan> },
     /// Several fit equally well: the person chooses.
     Menu {
-        /// What is shown.
         text: String,
         /// The names to choose from, in the same order: one button each.
         names: Vec<String>,

@@ -12,7 +12,7 @@
 //! own thread and branch: what others see elsewhere, what the team will remember,
 //! and a host of the web that nobody named, ask first.
 
-use butler_protocol::{Call, Role, Script, Tier, ToolCall};
+use butler_protocol::{Call, Role, Script, Tier, ToolCall, among};
 
 use crate::{
     Circumstances, Judgement, McpApproval, Permit, Question, Refusal, Right, RiskContext, Scope,
@@ -23,23 +23,8 @@ use crate::{
 const BEHIND_THE_PLAN: [&str; 5] = ["Write", "Edit", "Bash", "RunChecks", "Screenshot"];
 
 /// Visible, but within the activation's own thread and branch.
-const AT_HOME: [&str; 15] = [
-    "GenerateImage",
-    "EditImage",
-    "SendMessage",
-    "AskUser",
-    "HandOver",
-    "Research",
-    "Start",
-    "ProposePlan",
-    "ProposeLearnings",
-    "ProposeMerge",
-    "ChangeRoadmap",
-    "Develop",
-    "LearnRepo",
-    "SaveMap",
-    "Checklist",
-];
+const AT_HOME: &str = "GenerateImage EditImage SendMessage AskUser HandOver Research Start ProposePlan \
+    ProposeLearnings ProposeMerge ChangeRoadmap Develop LearnRepo SaveMap Checklist";
 
 /// Looks among descriptions that are on this machine already.
 const FIND_TOOLS: &str = "FindTools";
@@ -284,7 +269,7 @@ fn taint(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Option<Stri
     let writes_memory = matches!(name, "ProposeLearnings" | "ChangeRoadmap" | "SaveMap")
         || (matches!(name, "Write" | "Edit")
             && right(c.role, name) == Right::Scoped(Scope::Memory));
-    let abroad = base_tier >= Tier::WriteVisible && !AT_HOME.contains(&name);
+    let abroad = base_tier >= Tier::WriteVisible && !among(AT_HOME, name);
     (writes_memory || abroad)
         .then(|| format!("text from outside is in the context, so {name} asks"))
 }

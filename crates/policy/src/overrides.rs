@@ -9,15 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::glob;
 
 /// Branches that nobody pushes to without a click when the policy names none.
-const PROTECTED: [&str; 7] = [
-    "main",
-    "master",
-    "trunk",
-    "production",
-    "prod",
-    "release/*",
-    "gh-pages",
-];
+const PROTECTED: &str = "main master trunk production prod release/* gh-pages";
 
 /// Changes to the judgement of calls; the default changes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +86,7 @@ impl Overrides {
         let any = |globs: &[String]| globs.iter().any(|glob| glob::matches(glob, branch));
         any(&self.require_approval.git_push_to)
             || if self.protected_branches.is_empty() {
-                PROTECTED.iter().any(|glob| glob::matches(glob, branch))
+                PROTECTED.split(' ').any(|glob| glob::matches(glob, branch))
             } else {
                 any(&self.protected_branches)
             }

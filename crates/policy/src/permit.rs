@@ -87,19 +87,16 @@ impl Permit {
 /// Everything besides the call that a judgement depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Circumstances<'a> {
-    /// Who calls.
     pub role: Role,
     pub thread: &'a ThreadId,
     /// Whether a person approved this thread's plan (or the plan gate is open
     /// for another reason of the design; the caller knows).
     pub plan_approved: bool,
-    /// Now, in milliseconds since 1970.
     pub now_ms: i64,
     /// Approvals of this thread that were not used yet.
     pub approvals: &'a [Approval],
     /// What the policy in force changes.
     pub overrides: &'a Overrides,
-    /// The worktree.
     pub root: &'a str,
     /// The home directory that commands see.
     pub home: &'a str,
@@ -124,7 +121,6 @@ pub struct Approval {
     pub sha256: Sha256Hex,
     pub thread: ThreadId,
     pub person: UserId,
-    /// When, in milliseconds since 1970.
     pub clicked_at_ms: i64,
 }
 
@@ -141,7 +137,6 @@ impl Approval {
 /// What happens with a call.
 #[derive(Debug, PartialEq)]
 pub enum Judgement {
-    /// It runs.
     Run(Permit),
     /// A person is asked first.
     Ask(Question),
@@ -152,7 +147,6 @@ pub enum Judgement {
 /// What a person is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// How far the call reaches.
     pub tier: Tier,
     /// Why it asks, in a sentence.
     pub reason: String,
@@ -165,7 +159,6 @@ pub struct Question {
 /// Why a call does not happen. Displays as one line for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The rule that forbids it.
     pub rule: String,
     pub instead: String,
 }

@@ -35,7 +35,6 @@ pub struct Stamp {
     /// The event's place in the hub's log.
     pub seq: u64,
     /// The role that caused it, from its token; nothing when a person did.
-    #[serde(default)]
     pub from: Option<Role>,
     /// The roles it is addressed to.
     #[serde(default)]
@@ -45,10 +44,8 @@ pub struct Stamp {
     #[serde(default, rename = "ref")]
     pub reference: Option<String>,
     /// The role that was last at work in this thread when it happened.
-    #[serde(default)]
     pub active: Option<Role>,
     /// The thread, also where Slack's event does not say it (reactions).
-    #[serde(default)]
     pub thread: Option<ThreadId>,
 }
 
@@ -82,7 +79,6 @@ pub struct Activity {
     /// What the calling role does there.
     pub state: ActivityState,
     /// What people read on the status line, as in "running cargo test".
-    #[serde(default)]
     pub step: Option<String>,
     /// Without a further word for so long the role counts as gone.
     #[serde(default = "default_lease")]
@@ -106,7 +102,6 @@ pub struct ServerStatus {
     /// Whether every request carries them; else they are looked for.
     pub listed: bool,
     /// What went wrong last.
-    #[serde(default)]
     pub error: Option<String>,
 }
 
@@ -116,9 +111,7 @@ pub struct ServerStatus {
 pub enum ServerState {
     /// Nobody has used it yet, or it was ended.
     Resting,
-    /// It is being started.
     Starting,
-    /// It answers.
     Running,
     /// It failed and is given a pause.
     Failed,
@@ -147,7 +140,6 @@ pub enum ActivityState {
     Working,
     /// Waiting for somebody.
     Parked,
-    /// Nothing to do.
     Idle,
 }
 
@@ -159,13 +151,11 @@ pub struct Reservation {
     /// Whose budget.
     pub thread: ThreadId,
     /// On whose behalf, for caps per person.
-    #[serde(default)]
     pub person: Option<UserId>,
     /// The worst case.
     pub amount: Usd,
     /// The last event of the thread that the caller knew of when it began the work
     /// that this is for: what was begun before a stop gets no money.
-    #[serde(default)]
     pub heard: Option<u64>,
 }
 
@@ -211,7 +201,6 @@ pub struct BudgetRefusal {
 
 impl BudgetRefusal {
     /// Whether the budget is one of the hub's operator, as in `month of this person`.
-    #[must_use]
     pub fn is_operators(&self) -> bool {
         self.budget.contains(" of this ")
     }
@@ -220,10 +209,8 @@ impl BudgetRefusal {
 /// `POST /agent/v1/settle`: the call is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settlement {
-    /// Which reservation.
     pub id: ReserveId,
     pub cost: Usd,
-    /// What the provider counted.
     pub usage: TokenUsage,
     pub model: String,
 }
@@ -233,7 +220,6 @@ pub struct Settlement {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordBatch {
     pub thread: ThreadId,
-    /// The lines.
     pub entries: Vec<Entry>,
     /// Without lines: where this log ends on the caller's disk, which asks for what the
     /// hub has beyond it.
@@ -251,16 +237,13 @@ pub struct LogEnd {
     pub seq: u64,
     /// Who wrote it.
     pub epoch: u64,
-    /// When.
     pub at_ms: i64,
 }
 
 /// `GET /agent/v1/records/<channel>/<root>`: a line of some role's log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoleEntry {
-    /// Whose log.
     pub role: Role,
-    /// The line.
     pub entry: Entry,
 }
 
@@ -272,7 +255,6 @@ pub struct PlanSummary {
     pub plan: Plan,
     /// What was decided about it.
     pub choice: Option<Choice>,
-    /// Whether its thread was merged.
     pub merged: bool,
     /// What the thread has cost so far.
     pub cost: Usd,
@@ -289,13 +271,11 @@ pub struct ThreadSummary {
     pub title: String,
     /// Where it stands, as the board says it.
     pub phase: String,
-    /// Who is at work in it.
     pub working: Vec<Role>,
     /// Cards that wait for a person.
     pub open_cards: u64,
     /// Its pull request, and how that stands.
     pub pull: Option<(PrNumber, String)>,
-    /// What it cost so far.
     pub spent: Usd,
 }
 

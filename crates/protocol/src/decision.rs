@@ -184,13 +184,10 @@ impl FromStr for ActionId {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionRequest {
     pub request: RequestId,
-    /// What is being decided.
     pub kind: DecisionKind,
     /// The hash of exactly what would happen.
     pub sha256: Sha256Hex,
-    /// Where it was asked.
     pub thread: ThreadId,
-    /// Who asked.
     pub from: Role,
     /// The message that carries the buttons. A click anywhere else is ignored.
     pub message: MessageTs,
@@ -200,12 +197,10 @@ pub struct DecisionRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     pub request: RequestId,
-    /// What was decided.
     pub kind: DecisionKind,
     /// The hash of what was shown.
     pub sha256: Sha256Hex,
     pub thread: ThreadId,
-    /// What was chosen.
     pub choice: Choice,
     pub person: UserId,
     /// What people call them; empty where nobody has looked.
@@ -216,7 +211,6 @@ pub struct Decision {
     pub run: Option<RequestId>,
     /// The message that was clicked.
     pub message: MessageTs,
-    /// When, in milliseconds since 1970.
     pub at_ms: i64,
 }
 

@@ -18,9 +18,7 @@ use crate::Role;
 pub struct IdError {
     /// Which id was meant.
     pub what: &'static str,
-    /// What was given.
     pub value: String,
-    /// The shape it must have.
     pub expected: &'static str,
 }
 
@@ -282,9 +280,7 @@ as_text!(Sha256Hex);
 /// Where an effect comes from. Equal origins and labels give equal ids.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// The thread at work.
     pub thread: ThreadId,
-    /// The role at work.
     pub role: Role,
     /// Which activation of that role in that thread, from 1.
     pub activation: u32,

@@ -79,4 +79,5 @@ pub use text::count::count_of;
 pub use text::nearest::nearest;
 pub use text::person::{people_mentioned, person_first, person_name, with_names};
 pub use text::visible::{visible, visible_json, visible_line};
+pub use text::words::among;
 pub use tool::{Confidence, CrashClass, RefusedFor, Then, Tier, ToolOutcome};

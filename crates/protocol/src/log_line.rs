@@ -35,22 +35,17 @@ words_read_back! { LogLevel, "log level", "error, warn, info, debug or trace" {
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// How bad.
     pub level: LogLevel,
     /// The process: `hub`, or a role's name.
     pub process: String,
-    /// The role at work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// The thread it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
     /// The turn of the activation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
-    /// The tool that ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// A sentence that reads alone.

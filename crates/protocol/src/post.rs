@@ -38,7 +38,6 @@ pub struct HandOverTag {
     pub kind: HandOverKind,
     /// Where the hub keeps the body.
     pub body: BodyRef,
-    /// The body's hash.
     pub sha256: Sha256Hex,
 }
 
@@ -46,7 +45,6 @@ pub struct HandOverTag {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardTag {
     pub request: RequestId,
-    /// What is being decided.
     pub kind: DecisionKind,
     /// The hash of exactly what would happen.
     pub sha256: Sha256Hex,

@@ -21,7 +21,6 @@ pub struct PullNews {
     pub branch: Option<BranchName>,
     /// The commit it stands at.
     pub head: CommitSha,
-    /// Whether it is still open.
     pub state: PullStatus,
     /// Where people look at it on its forge, if it has a page there; an older word
     /// about it stays.
@@ -83,7 +82,6 @@ pub enum MergeBlock {
     CheckPending,
     /// A required check is red.
     CheckFailed,
-    /// Too many requests for now.
     RateLimited,
     /// The forge does not know us any more.
     LoggedOut,
@@ -97,7 +95,6 @@ pub enum MergeBlock {
     Queued,
     /// The forge's queue put it out again.
     LeftQueue,
-    /// It is a draft there.
     Draft,
     /// Any other no.
     Refused,

@@ -17,9 +17,7 @@ pub struct Entry {
     pub seq: u64,
     /// The owner that wrote it.
     pub epoch: u64,
-    /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// What happened.
     pub record: Record,
 }
 
@@ -48,10 +46,8 @@ pub enum Record {
         event: Option<EventId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ts: Option<MessageTs>,
-        /// Who spoke.
         speaker: Speaker,
         text: String,
-        /// Pictures that came along.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Image>,
     },
@@ -66,7 +62,6 @@ pub enum Record {
     Gave {
         /// By which call; a repeat after a crash is the same one.
         call: CallId,
-        /// Its body.
         hand_over: Box<HandOver>,
     },
     /// The model answered.
@@ -81,7 +76,6 @@ pub enum Record {
         /// The provider's reasoning blocks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reasoning: Option<Value>,
-        /// The model that was asked.
         model: String,
         /// What the provider counted, for the size of the next request.
         #[serde(default)]
@@ -101,11 +95,7 @@ pub enum Record {
         trace: Option<Value>,
     },
     /// A tool has run, or was refused.
-    ToolResult {
-        call: CallId,
-        /// What came out.
-        outcome: ToolOutcome,
-    },
+    ToolResult { call: CallId, outcome: ToolOutcome },
     /// The activation sleeps.
     Parked { waiting: Waiting },
     /// A card was posted.
@@ -123,7 +113,6 @@ pub enum Record {
     /// A decision was taken up. A command's approval is used up by this line.
     DecisionUsed {
         request: RequestId,
-        /// What the person chose.
         choice: Choice,
         person: UserId,
     },
@@ -133,7 +122,6 @@ pub enum Record {
     MergeRefused {
         /// The card on which it was ordered.
         request: RequestId,
-        /// What is in the way.
         block: MergeBlock,
         /// Not tried again before this time, in milliseconds since 1970.
         not_before_ms: i64,
@@ -177,19 +165,15 @@ pub enum Record {
     },
     /// Money was set aside for a model call.
     Reserved {
-        /// The reservation.
         reserve: ReserveId,
         /// Its worst case.
         amount: Usd,
     },
     /// The call is over and paid.
     Settled {
-        /// The reservation.
         reserve: ReserveId,
         cost: Usd,
-        /// What the provider counted.
         usage: TokenUsage,
-        /// The model that was asked.
         model: String,
     },
     /// A message was posted.
@@ -199,10 +183,7 @@ pub enum Record {
         ts: MessageTs,
     },
     /// The checks ran.
-    Checked {
-        /// What they left.
-        receipt: Receipt,
-    },
+    Checked { receipt: Receipt },
     /// The middle of the conversation was replaced by a summary.
     Summary {
         /// Records up to this sequence number are covered by it.
@@ -240,12 +221,12 @@ pub enum Speaker {
         name: String,
     },
     /// Another role.
-    Agent { role: Role },
-    /// The runtime itself.
+    Agent {
+        role: Role,
+    },
     Runtime,
     /// Text from outside (web, issue, MCP): data, never instruction.
     Outside {
-        /// Where it came from.
         origin: String,
     },
 }
@@ -260,7 +241,6 @@ pub enum Ending {
     PassedOn,
     /// A person stopped it.
     Stopped,
-    /// It used all its turns.
     TurnLimit,
     /// No money left in a budget.
     OutOfMoney,
@@ -278,14 +258,10 @@ pub enum Ending {
 #[serde(tag = "for", rename_all = "snake_case")]
 pub enum Waiting {
     /// A message for this role; without one by the deadline it wakes with "no answer".
-    Reply {
-        /// Milliseconds since 1970.
-        deadline_ms: i64,
-    },
+    Reply { deadline_ms: i64 },
     /// A word of each of these roles. Whoever else speaks wakes it too, and so does
     /// the deadline.
     Replies {
-        /// Milliseconds since 1970.
         deadline_ms: i64,
         /// Who has not answered.
         from: Vec<Role>,

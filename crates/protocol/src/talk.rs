@@ -31,11 +31,7 @@ pub enum ModelMessage {
         reasoning: Option<Value>,
     },
     /// The result of one tool call.
-    Tool {
-        call: CallId,
-        /// What came out.
-        text: String,
-    },
+    Tool { call: CallId, text: String },
 }
 
 /// A picture for a model that can see.
@@ -67,7 +63,6 @@ impl Image {
 pub struct ToolCall {
     /// Made by us from the place of the call, not taken from the provider.
     pub id: CallId,
-    /// The tool.
     pub name: String,
     /// Its arguments, always an object.
     pub arguments: Value,
@@ -99,11 +94,8 @@ pub struct ModelReply {
     pub reasoning: Option<Value>,
     /// The output was cut at its limit.
     pub cut: bool,
-    /// What the provider counted.
     pub usage: TokenUsage,
-    /// What the call cost.
     pub cost: Usd,
-    /// The model that was asked.
     pub model: String,
 }
 

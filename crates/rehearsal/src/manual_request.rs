@@ -13,7 +13,6 @@ use crate::{Call, Played, PlayedCall};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    #[serde(default)]
     say: Option<String>,
     #[serde(default)]
     call: Vec<Call>,

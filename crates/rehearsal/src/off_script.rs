@@ -6,9 +6,7 @@ use butler_protocol::Role;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("off the script of {role} in “{title}”: came {came}; {}", expectation(.expected))]
 pub struct OffScript {
-    /// Whose lines.
     pub role: Role,
-    /// The story.
     pub title: String,
     pub came: String,
     /// What each remaining step waits for.

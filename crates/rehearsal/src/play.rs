@@ -17,15 +17,11 @@ use crate::{
 /// The answer to a request.
 #[derive(Debug, Clone)]
 pub struct Played {
-    /// Whose step.
     pub role: Role,
     /// Which step of the role, from 0; nothing for a built-in answer.
     pub step: Option<usize>,
-    /// Text.
     pub say: Option<String>,
-    /// Tool calls.
     pub calls: Vec<PlayedCall>,
-    /// What goes wrong.
     pub fault: Option<Fault>,
     /// Milliseconds before it begins.
     pub delay_ms: u64,

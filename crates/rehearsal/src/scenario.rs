@@ -19,7 +19,6 @@ use crate::{
 pub struct ScenarioError {
     /// Where, from 1; 0 when the place is unknown.
     pub line: u64,
-    /// What is wrong.
     pub problem: String,
 }
 

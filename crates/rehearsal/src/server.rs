@@ -39,9 +39,7 @@ const ASK: &str = "AskUser";
 #[derive(Debug, thiserror::Error)]
 #[error("rehearsal cannot listen on {address}")]
 pub struct RehearsalError {
-    /// Where it should have listened.
     pub address: SocketAddr,
-    /// Why it could not.
     pub source: io::Error,
 }
 

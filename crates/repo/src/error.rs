@@ -27,11 +27,7 @@ pub enum Error {
     },
     /// The command ran too long and was ended.
     #[error("`{command}` was ended after {seconds} s")]
-    Deadline {
-        command: String,
-        /// What it was given.
-        seconds: u64,
-    },
+    Deadline { command: String, seconds: u64 },
     /// Somebody pressed stop.
     #[error("`{what}` was stopped")]
     Cancelled {
@@ -108,10 +104,7 @@ pub enum Error {
     Include { file: PathBuf, key: String },
     /// There are remotes, and none is obviously the one.
     #[error("which remote? there are {names}, and none is called `origin`")]
-    WhichRemote {
-        /// Those there are.
-        names: String,
-    },
+    WhichRemote { names: String },
     /// The repository has no remote.
     #[error("`{}` has no remote", path.display())]
     NoRemote { path: PathBuf },
@@ -125,11 +118,7 @@ pub enum Error {
     },
     /// A forge's interface did not answer.
     #[error("cannot reach `{address}`: {why}")]
-    Unreachable {
-        /// What was asked for.
-        address: String,
-        why: String,
-    },
+    Unreachable { address: String, why: String },
     /// Nobody says what the default branch is.
     #[error(
         "cannot tell the default branch of `{remote}`: push one, or name it with `git remote set-head {remote} <branch>`"
@@ -160,9 +149,7 @@ pub enum Error {
     /// Two lines of work changed the same place. Nothing was changed by us.
     #[error("{theirs} and {ours} conflict in {}", names(files))]
     Conflict {
-        /// Our side.
         ours: String,
-        /// The other side.
         theirs: String,
         files: Vec<PathBuf>,
     },
@@ -181,7 +168,6 @@ pub enum Error {
     Refused {
         /// The ref.
         name: String,
-        /// What the remote said.
         reason: String,
     },
     /// No issue has this number.
@@ -232,6 +218,12 @@ impl Error {
         move |source| Error::File { path, source }
     }
 
+    /// The remote, or we in its place, refused this.
+    pub(crate) fn refused(name: impl Into<String>, reason: impl Into<String>) -> Self {
+        let (name, reason) = (name.into(), reason.into());
+        Error::Refused { name, reason }
+    }
+
     /// Others were faster, so often.
     pub(crate) fn outpaced(name: &dyn Display, attempts: u32) -> Self {
         let name = name.to_string();
@@ -239,7 +231,6 @@ impl Error {
     }
 
     /// Whether a command itself failed with this exit code.
-    #[must_use]
     pub fn is_exit(&self, wanted: i32) -> bool {
         matches!(self, Error::Failed { code, .. } if *code == wanted)
     }

@@ -20,9 +20,7 @@ use crate::{Error, Repo, Result, git::path_of};
 /// What the open branches would do to each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// The branches looked at.
     pub branches: Vec<Footprint>,
-    /// Pairs that do not merge.
     pub clashes: Vec<Clash>,
     /// Branches that no longer merge into the default branch.
     pub stale: Vec<Stale>,
@@ -31,9 +29,7 @@ pub struct Forecast {
 /// What one branch touches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footprint {
-    /// The branch.
     pub branch: BranchName,
-    /// Its tip.
     pub head: CommitSha,
     /// The files it changed since it left the default branch.
     pub files: Vec<PathBuf>,
@@ -42,27 +38,22 @@ pub struct Footprint {
 /// Two branches that do not merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clash {
-    /// The one.
     pub one: BranchName,
     /// The other; after the first in the order of names.
     pub other: BranchName,
-    /// The files in conflict.
     pub files: Vec<PathBuf>,
 }
 
 /// A branch that does not merge into the default branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stale {
-    /// The branch.
     pub branch: BranchName,
-    /// The files in conflict.
     pub files: Vec<PathBuf>,
 }
 
 impl Forecast {
     /// An order to merge in: fewest conflicts first, then smallest, counted
     /// again after each merge.
-    #[must_use]
     pub fn order(&self) -> Vec<BranchName> {
         let mut left: Vec<&Footprint> = self.branches.iter().collect();
         let mut order = Vec::new();
@@ -88,20 +79,7 @@ impl Forecast {
         order
     }
 
-    /// The clashes that an earlier forecast did not have: what people are told.
-    #[must_use]
-    pub fn new_since(&self, earlier: &Forecast) -> Vec<&Clash> {
-        let known = |clash: &&Clash| {
-            earlier
-                .clashes
-                .iter()
-                .any(|c| (&c.one, &c.other) == (&clash.one, &clash.other))
-        };
-        self.clashes.iter().filter(|c| !known(c)).collect()
-    }
-
     /// The branches that touch one of these files: a plan's first look.
-    #[must_use]
     pub fn touching(&self, files: &[PathBuf]) -> Vec<&BranchName> {
         let wanted: BTreeSet<&Path> = files.iter().map(PathBuf::as_path).collect();
         self.branches
@@ -115,9 +93,6 @@ impl Forecast {
 impl Repo {
     /// Forecasts the conflicts between branches of the remote as last fetched.
     /// A branch that is not there any more is left out.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn forecast(
         &self,
         branches: &[BranchName],
@@ -297,11 +272,6 @@ mod tests {
         };
         let order: Vec<String> = forecast.order().iter().map(ToString::to_string).collect();
         assert_eq!(order, ["c", "a", "b", "d"]);
-        let earlier = Forecast {
-            clashes: vec![clash("a", "b")],
-            ..Forecast::default()
-        };
-        assert_eq!(forecast.new_since(&earlier), [&clash("a", "c")]);
         assert_eq!(forecast.touching(&["5".into()]), [&BranchName::new("b")]);
     }
 }

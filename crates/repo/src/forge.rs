@@ -35,13 +35,11 @@ pub use news::{CheckNow, PullNow, news};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Issue, IssueNumber, NewIssue, NewRelease, Release, Repo, Result};
+use crate::{Error, Issue, IssueNumber, NewIssue, NewRelease, Release, Repo, Result};
 
 impl Forge {
     /// The forge of a clone: whatever answers at its remote's host, else the remote itself.
-    ///
-    /// # Errors
-    /// When the clone has no remote, or nobody knows what answers at its host.
+    /// Fails when the clone has no remote, or nobody knows what answers at its host.
     pub async fn of(repo: &Repo, hosts: &ForgeHosts) -> Result<Self> {
         let remote = repo.need_remote()?;
         match host::of_remote(repo.git().settings(), &remote.url, hosts).await? {
@@ -54,15 +52,11 @@ impl Forge {
     }
 
     /// Whether others see and do things there too.
-    #[must_use]
     pub fn is_hosted(&self) -> bool {
         matches!(self.0, Kind::Hosted(_))
     }
 
     /// The remote itself, wherever it is.
-    ///
-    /// # Errors
-    /// When the clone has no remote.
     pub fn local(repo: &Repo) -> Result<Self> {
         LocalForge::new(repo).map(|forge| Self(Kind::Local(forge)))
     }
@@ -71,11 +65,9 @@ impl Forge {
 /// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullRequest {
-    /// Its number.
     pub number: PrNumber,
     /// Its title, which becomes the merged commit's subject.
     pub title: String,
-    /// Its description.
     pub body: String,
     /// The branch that it wants to merge.
     pub branch: BranchName,
@@ -83,10 +75,8 @@ pub struct PullRequest {
     pub head: CommitSha,
     /// The branch that it wants to merge into.
     pub base: BranchName,
-    /// Whether it is still open.
     pub state: PullState,
     /// Where people look at it, if it has a page of its own.
-    #[serde(default)]
     pub url: Option<String>,
     /// Whether it says of itself that it is not ready.
     #[serde(default)]
@@ -96,6 +86,22 @@ pub struct PullRequest {
     pub comments: Vec<Comment>,
 }
 
+impl PullRequest {
+    /// Whether it is open, at the head that was agreed to.
+    fn stands_at(&self, head: &CommitSha) -> Result<()> {
+        let (number, state) = (self.number, "closed");
+        match self.state {
+            PullState::Open if self.head == *head => Ok(()),
+            PullState::Open => Err(Error::HeadMoved {
+                number,
+                expected: head.clone(),
+                actual: self.head.clone(),
+            }),
+            _ => Err(Error::NotOpen { number, state }),
+        }
+    }
+}
+
 /// Where a pull request stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
@@ -103,10 +109,7 @@ pub enum PullState {
     /// Waiting.
     Open,
     /// Merged as this commit of the base branch.
-    Merged {
-        /// Which.
-        commit: CommitSha,
-    },
+    Merged { commit: CommitSha },
     /// Given up.
     Closed,
 }
@@ -116,17 +119,14 @@ pub enum PullState {
 pub struct Comment {
     /// Stable as long as the comment exists.
     pub id: String,
-    /// Who wrote it.
     pub author: Author,
     /// What it says, without our own marks.
     pub body: String,
     /// The line it is about, if it is about one.
-    #[serde(default)]
     pub place: Option<Place>,
     /// Seconds since 1970.
     pub at: i64,
     /// The key by which we recognise our own.
-    #[serde(default)]
     pub key: Option<String>,
 }
 
@@ -134,7 +134,6 @@ pub struct Comment {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// One of us.
     Role(Role),
     /// Somebody else, by the name they have there.
     Person(String),
@@ -156,9 +155,7 @@ pub struct NewPull {
     pub branch: BranchName,
     /// The branch that it stands on, where that is not the default branch.
     pub base: Option<BranchName>,
-    /// Its title.
     pub title: String,
-    /// Its description.
     pub body: String,
     /// Whether it is not ready yet; forges without drafts open it all the same.
     pub draft: bool,
@@ -176,7 +173,6 @@ pub struct Reviewers {
 /// What to change about a pull request; nothing means leave it.
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
-    /// The title.
     pub title: Option<String>,
     /// The description.
     pub body: Option<String>,
@@ -187,7 +183,6 @@ pub struct Edit {
 /// A merge that somebody decided.
 #[derive(Debug, Clone)]
 pub struct Merge {
-    /// Which pull request.
     pub number: PrNumber,
     /// The head that was agreed to.
     pub head: CommitSha,
@@ -199,7 +194,6 @@ pub struct Merge {
 
 impl Merge {
     /// A merge in the words of the pull request itself.
-    #[must_use]
     pub fn of(number: PrNumber, head: &CommitSha) -> Self {
         Self {
             number,
@@ -230,9 +224,7 @@ impl Merge {
 /// A comment to be made.
 #[derive(Debug, Clone)]
 pub struct NewComment {
-    /// Who says it.
     pub author: Author,
-    /// What.
     pub body: String,
     /// About which line, if about one.
     pub place: Option<Place>,
@@ -271,12 +263,9 @@ impl NewComment {
 pub struct Check {
     /// As in `test`.
     pub name: String,
-    /// How it went.
     pub state: CheckState,
     /// The commit it ran on.
     pub head: CommitSha,
-    /// Where to read more.
-    #[serde(default)]
     pub url: Option<String>,
 }
 
@@ -284,7 +273,6 @@ pub struct Check {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckState {
-    /// Not done yet.
     Pending,
     /// Green.
     Passed,
@@ -320,9 +308,6 @@ macro_rules! calls {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $gives:ty $(= $local:expr)?;)*) => {
         impl Forge {$(
             $(#[$doc])*
-            ///
-            /// # Errors
-            /// When the forge says no, cannot be reached, or the work is cancelled.
             pub async fn $name(
                 &self,
                 $($arg: $type,)*

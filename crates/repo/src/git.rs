@@ -30,7 +30,7 @@ pub(crate) use call_folder::clear_scratch;
 pub use clean_config::clean_config;
 pub use inside::confine_with;
 pub(crate) use local_config::{Places, RULES, places};
-pub(crate) use process::{Ask, Ended, Input, run};
+pub(crate) use process::{Ask, Input, run};
 pub use settings::Settings;
 pub(crate) use settings::config_entries;
 pub use version::git_version;
@@ -50,13 +50,11 @@ pub struct Git {
 
 impl Git {
     /// Git in `dir`, with the environment of this process, scrubbed.
-    #[must_use]
     pub fn at(dir: &Path) -> Self {
         Self::with(dir, Arc::new(Settings::from_process()))
     }
 
     /// Git in `dir` with given settings.
-    #[must_use]
     pub fn with(dir: &Path, settings: Arc<Settings>) -> Self {
         let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
         Self {
@@ -86,13 +84,11 @@ impl Git {
     }
 
     /// The same settings in another folder.
-    #[must_use]
     pub fn elsewhere(&self, dir: &Path) -> Self {
         Self::with(dir, Arc::clone(&self.settings))
     }
 
     /// The folder.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -111,9 +107,7 @@ impl Git {
     }
 
     /// Keys of the repository's own config that we do not obey, for people.
-    ///
-    /// # Errors
-    /// When the config cannot be read or includes other files.
+    /// Fails when the config cannot be read or includes other files.
     pub async fn disarmed(&self) -> Result<Vec<String>> {
         let overrides = self.guard.overrides(&self.settings).await?;
         let keys = overrides.iter().map(|(key, _)| key.clone());
@@ -121,17 +115,13 @@ impl Git {
     }
 
     /// The folder that all worktrees of this repository share.
-    ///
-    /// # Errors
-    /// When `dir` is not the top of a repository or worktree.
+    /// Fails when `dir` is not the top of a repository or worktree.
     pub fn common_dir(&self) -> Result<PathBuf> {
         self.places().map(|places| places.common)
     }
 
     /// The folder of this worktree's own git state.
-    ///
-    /// # Errors
-    /// When `dir` is not the top of a repository or worktree.
+    /// Fails when `dir` is not the top of a repository or worktree.
     pub fn git_dir(&self) -> Result<PathBuf> {
         self.places().map(|places| places.own)
     }

@@ -126,7 +126,6 @@ impl WorktreeLock {
     }
 
     /// The lock's file, which names the worktree.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

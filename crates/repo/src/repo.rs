@@ -49,25 +49,20 @@ struct Inner {
 pub struct Remote {
     /// As in `origin`.
     pub name: String,
-    /// Where it is.
     pub url: String,
 }
 
 impl Repo {
     /// Opens the clone whose top folder is `root`.
-    ///
-    /// # Errors
-    /// When `root` is not the top of a repository, its config includes other
-    /// files, or its remote or default branch cannot be told.
+    /// Fails when `root` is not the top of a repository, its config includes other files, or its
+    /// remote or default branch cannot be told.
     pub async fn open(root: &Path) -> Result<Self> {
         Self::open_with(Git::at(root)).await
     }
 
     /// The default branch as [`Repo::open`] finds it, for somebody who only
     /// wants to know: nothing is written.
-    ///
-    /// # Errors
-    /// When the remote or its default branch cannot be told.
+    /// Fails when the remote or its default branch cannot be told.
     pub async fn default_branch_at(root: &Path) -> Result<BranchName> {
         let git = Git::at(root);
         let remote = choose_remote(&git).await?;
@@ -75,9 +70,6 @@ impl Repo {
     }
 
     /// Opens the clone that `git` runs in.
-    ///
-    /// # Errors
-    /// As for [`Repo::open`].
     pub fn open_with(git: Git) -> BoxFuture<'static, Result<Self>> {
         Box::pin(async move {
             let root = git.dir().to_owned();
@@ -124,37 +116,31 @@ impl Repo {
     }
 
     /// The top folder of the clone.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.inner.root
     }
 
     /// Git in the clone.
-    #[must_use]
     pub fn git(&self) -> &Git {
         &self.inner.git
     }
 
     /// The remote, when there is one.
-    #[must_use]
     pub fn remote(&self) -> Option<&Remote> {
         self.inner.remote.as_ref()
     }
 
     /// The branch that pull requests are merged into.
-    #[must_use]
     pub fn default_branch(&self) -> &BranchName {
         &self.inner.default_branch
     }
 
     /// The folder of all worktrees, `.codebutler/branches`.
-    #[must_use]
     pub fn branches(&self) -> PathBuf {
         self.root().join(BRANCHES.join("/"))
     }
 
     /// The last fetched default branch; the local one without a remote.
-    #[must_use]
     pub fn default_ref(&self) -> String {
         self.tracking_ref(self.default_branch())
     }
@@ -169,9 +155,6 @@ impl Repo {
 
     /// Fetches the default branch and every branch of ours; forgets those that
     /// are gone from the remote. Without a remote there is nothing to do.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached.
     pub async fn fetch(&self, cancel: &CancellationToken) -> Result<()> {
         let Some(remote) = self.remote() else {
             return Ok(());
@@ -295,17 +278,12 @@ impl Repo {
     }
 
     /// The commit that a name stands for, if there is one.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub async fn resolve(&self, name: &str) -> Result<Option<CommitSha>> {
         resolve(self.git(), name).await
     }
 
     /// The lock of a thread's worktree, if it is free.
-    ///
-    /// # Errors
-    /// When the lock file cannot be made.
+    /// Fails when the lock file cannot be made.
     pub fn try_lock(&self, thread: &ThreadId) -> Result<Option<WorktreeLock>> {
         self.try_lock_short(&thread.short())
     }

@@ -28,27 +28,21 @@ impl fmt::Display for IssueNumber {
 /// An issue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
-    /// Its number.
     pub number: IssueNumber,
-    /// Who wrote it.
     pub author: Author,
-    /// Its title.
     pub title: String,
     /// Its text, without our own marks. Text of strangers: data, never instruction.
     pub body: String,
     /// Its labels, sorted.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// Whether it is still open.
     pub open: bool,
     /// Where people look at it, if it has a page of its own.
-    #[serde(default)]
     pub url: Option<String>,
     /// What was said about it, oldest first. [`Forge::issue`](crate::Forge::issue) fills it; lists may not.
     #[serde(default)]
     pub comments: Vec<Comment>,
     /// The key by which we recognise our own.
-    #[serde(default)]
     pub key: Option<String>,
     /// When it changed last, in seconds since 1970, by the forge's clock.
     #[serde(default)]
@@ -58,13 +52,9 @@ pub struct Issue {
 /// An issue to be opened.
 #[derive(Debug, Clone)]
 pub struct NewIssue {
-    /// Who opens it.
     pub author: Author,
-    /// Its title.
     pub title: String,
-    /// Its text.
     pub body: String,
-    /// Its labels.
     pub labels: Vec<String>,
     /// Made by the caller: the same key is one issue.
     pub key: String,
@@ -75,14 +65,10 @@ pub struct NewIssue {
 pub struct Release {
     /// As in `v1.2.0`.
     pub tag: String,
-    /// Its title.
     pub title: String,
-    /// What is new.
     pub notes: String,
-    /// What was released.
     pub commit: CommitSha,
     /// Where people look at it, if it has a page of its own.
-    #[serde(default)]
     pub url: Option<String>,
 }
 
@@ -91,9 +77,7 @@ pub struct Release {
 pub struct NewRelease {
     /// As in `v1.2.0`; the same tag is one release.
     pub tag: String,
-    /// Its title.
     pub title: String,
-    /// What is new.
     pub notes: String,
     /// What is released; it must be on the remote.
     pub commit: CommitSha,

@@ -16,18 +16,14 @@ const LOOK: Duration = Duration::from_millis(100);
 
 impl Repo {
     /// Waits for the only turn of this name.
-    ///
-    /// # Errors
-    /// When it is cancelled or the lock file cannot be made.
+    /// Fails when it is cancelled or the lock file cannot be made.
     pub async fn turn(&self, name: &str, cancel: &CancellationToken) -> Result<Turn> {
         let path = self.lock_file(&format!("{name}.turn"));
         FileLock::take(&path, cancel).await.map(Turn::new)
     }
 
     /// Waits for one of `count` turns of this name.
-    ///
-    /// # Errors
-    /// When it is cancelled or a lock file cannot be made.
+    /// Fails when it is cancelled or a lock file cannot be made.
     pub async fn one_of(
         &self,
         name: &str,
@@ -53,9 +49,7 @@ impl Repo {
     /// Makes git leave these places out in this clone and all its worktrees:
     /// what a preparation installs is no part of anybody's change. Patterns that
     /// are there already are not written again.
-    ///
-    /// # Errors
-    /// When `info/exclude` cannot be written.
+    /// Fails when `info/exclude` cannot be written.
     pub async fn leave_out(&self, patterns: &[String], cancel: &CancellationToken) -> Result<()> {
         let _turn = self.turn("exclude", cancel).await?;
         let folder = self.git().common_dir()?.join("info");

@@ -74,20 +74,17 @@ struct Tracked {
 pub struct SavedFiles {
     /// What it is called: `<name>/<n>`.
     pub name: String,
-    /// The commit that holds it.
     pub commit: CommitSha,
     /// What was about to happen.
     pub why: String,
     /// When, in seconds since 1970.
     pub at: i64,
-    /// Where the files were.
     pub folder: PathBuf,
 }
 
 /// What bringing a saved state back did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Files that were written.
     pub written: usize,
     /// Files that were not there then, and went.
     pub removed: usize,
@@ -98,7 +95,6 @@ pub struct Restored {
 impl Undo {
     /// For the files below `root`, which git keeps the history of; nothing where it
     /// does not.
-    #[must_use]
     pub fn of(root: &Path, name: &str) -> Option<Self> {
         let root = root.canonicalize().ok()?;
         // An empty folder of that name keeps nothing: the sandbox may have put it there.
@@ -118,9 +114,7 @@ impl Undo {
     }
 
     /// Saves the files, if any has changed since they were saved last.
-    ///
-    /// # Errors
-    /// When a file cannot be read, or git fails.
+    /// Fails when a file cannot be read, or git fails.
     pub async fn save(&self, why: &str, cancel: &CancellationToken) -> Result<Option<Saved>> {
         let mut kept = self.last.lock().await;
         let rules = self.rules()?;
@@ -229,17 +223,12 @@ impl Undo {
     }
 
     /// All saved states of this clone and its worktrees, newest first.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn list(&self, cancel: &CancellationToken) -> Result<Vec<SavedFiles>> {
         list(&self.git, cancel).await
     }
 
     /// Brings the files back as they were; what is there now is saved first.
-    ///
-    /// # Errors
-    /// When it is of another folder, a file cannot be written, or git fails.
+    /// Fails when it is of another folder, a file cannot be written, or git fails.
     pub async fn restore(
         &self,
         saved: &SavedFiles,

@@ -21,9 +21,6 @@ const OF_WORKTREES: [&str; 2] = [".activation", ".writer"];
 
 impl Repo {
     /// Packs single objects and refs, when there are many. Whether there were.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn pack_loose(&self, cancel: &CancellationToken) -> Result<bool> {
         // In a partial clone what is missing would have to be told from what is lost.
         if self.is_partial() || loose(&self.common().join("objects")) < LOOSE {
@@ -40,9 +37,7 @@ impl Repo {
 
     /// Removes the files of locks that nobody holds; how many. Whoever takes one looks
     /// whether it is still the one that was opened.
-    ///
-    /// # Errors
-    /// When the folder cannot be read.
+    /// Fails when the folder cannot be read.
     pub fn clear_locks(&self, now: SystemTime) -> Result<usize> {
         let folder = self.lock_file("");
         let items = match fs::read_dir(&folder) {

@@ -29,7 +29,6 @@ use crate::{Error, Git, Repo, Result, WorktreeLock, commits::tree, lock::FileLoc
 /// The worktree of one thread. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Worktree {
-    /// Its top folder.
     pub path: PathBuf,
     /// Its branch, `codebutler/<slug>-<id>`.
     pub branch: BranchName,
@@ -49,28 +48,23 @@ impl Worktree {
     }
 
     /// The clone it belongs to.
-    #[must_use]
     pub fn repo(&self) -> &Repo {
         &self.repo
     }
 
     /// Git in this worktree.
-    #[must_use]
     pub fn git(&self) -> &Git {
         &self.git
     }
 
     /// The short id of its thread.
-    #[must_use]
     pub fn short(&self) -> &str {
         name::short_of(&self.branch).unwrap_or("unnamed")
     }
 
     /// Waits for the exclusive right to change this worktree. Holds across
     /// processes; dropping the future gives up waiting.
-    ///
-    /// # Errors
-    /// When the lock file cannot be made.
+    /// Fails when the lock file cannot be made.
     pub async fn lock(&self) -> Result<WorktreeLock> {
         let name = format!("{}.activation", name::lock_name(&self.branch));
         let path = self.repo.lock_file(&name);
@@ -79,17 +73,13 @@ impl Worktree {
     }
 
     /// The exclusive right to change this worktree, if it is free.
-    ///
-    /// # Errors
-    /// When the lock file cannot be made.
+    /// Fails when the lock file cannot be made.
     pub fn try_lock(&self) -> Result<Option<WorktreeLock>> {
         self.repo.try_lock_short(&name::lock_name(&self.branch))
     }
 
     /// The commit that is checked out.
-    ///
-    /// # Errors
-    /// When the worktree is gone.
+    /// Fails when the worktree is gone.
     pub async fn head(&self) -> Result<CommitSha> {
         resolve(&self.git, "HEAD")
             .await?
@@ -100,9 +90,7 @@ impl Worktree {
 
     /// The tree of the working files, tracked and untracked but not ignored,
     /// `.codebutler/` left out. Equal to [`crate::tree_of`] of a commit of them.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
+    /// Fails when a file cannot be read.
     pub async fn tree(&self) -> Result<TreeHash> {
         let whole = tree::working_tree(&self.git, &CancellationToken::new()).await?;
         tree::tree_of(&self.git, &whole).await

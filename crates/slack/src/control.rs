@@ -34,11 +34,9 @@ pub struct Held {
     #[serde(default)]
     pub epoch: u64,
     /// Its last line of this log.
-    #[serde(default)]
     pub last: Option<LogEnd>,
     /// Up to this line both have the same, and `entries` follow there. Nothing when the
     /// hub cannot tell, or has other lines.
-    #[serde(default)]
     pub keep: Option<u64>,
     /// What the hub has beyond that.
     #[serde(default)]
@@ -68,7 +66,6 @@ impl Control {
 
     /// The same client for one thread: the hub refuses what it says once another process
     /// of the role has the thread.
-    #[must_use]
     pub fn in_thread(&self, thread: &ThreadId) -> Self {
         let mut control = self.clone();
         control.caller.thread = Some(thread.clone());
@@ -157,9 +154,7 @@ impl Control {
     }
 
     /// The plans of one thread, oldest first.
-    ///
-    /// # Errors
-    /// A refusal or no answer.
+    /// Fails: a refusal or no answer.
     pub async fn plans_of(&self, thread: &ThreadId) -> Result<Vec<PlanSummary>, SlackError> {
         let path = "agent/v1/plans";
         let mut url = self.caller.url(path)?;
@@ -188,9 +183,7 @@ impl Control {
     }
 
     /// Whether the hub hears a process of this role.
-    ///
-    /// # Errors
-    /// A refusal, when it does not know the token any longer, or no answer.
+    /// Fails: a refusal, when it does not know the token any longer, or no answer.
     pub async fn is_heard(&self) -> Result<bool, SlackError> {
         let answer: Value = self.get("agent/v1/me").await?;
         Ok(answer["online"] == true)

@@ -8,7 +8,6 @@ pub enum SlackError {
     /// The workspace answered `ok: false` with one of Slack's error names.
     #[error("{method}: {code}")]
     Api {
-        /// The method that was called.
         method: String,
         /// Slack's name of the error, as in `channel_not_found`.
         code: String,
@@ -16,29 +15,22 @@ pub enum SlackError {
     /// The workspace wants us to wait; given only where a call is tried once.
     #[error("{method}: asked to wait {} s", after.as_secs())]
     RateLimited {
-        /// The method that was called.
         method: String,
-        /// How long.
         after: std::time::Duration,
     },
     /// The app was installed without a scope.
     #[error("{method}: the app lacks the scope {needed}; add it and install the app again")]
     MissingScope {
-        /// The method that was called.
         method: String,
         /// What it needs, as Slack names it.
         needed: String,
     },
     /// A newer process speaks for this role; this one must stop.
     #[error("{method}: another process speaks for this role now")]
-    StaleEpoch {
-        /// The method that was called.
-        method: String,
-    },
+    StaleEpoch { method: String },
     /// No answer within our patience.
     #[error("{method}: no answer from the workspace")]
     Unreachable {
-        /// The method that was called.
         method: String,
         /// The last failure.
         #[source]
@@ -46,12 +38,7 @@ pub enum SlackError {
     },
     /// The answer was not what the method promises.
     #[error("{method}: answer not understood: {detail}")]
-    Answer {
-        /// The method that was called.
-        method: String,
-        /// What was odd about it.
-        detail: String,
-    },
+    Answer { method: String, detail: String },
     /// The address cannot be used.
     #[error("{base} is not an address of a workspace")]
     Address {

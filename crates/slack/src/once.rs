@@ -14,7 +14,6 @@ use crate::{SlackError, Web, http::asked_to_wait, web::as_form};
 /// A good answer with what its headers say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
-    /// The fields.
     pub body: Value,
     /// The scopes that the app was installed with.
     pub scopes: Vec<String>,

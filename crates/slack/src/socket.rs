@@ -197,7 +197,6 @@ impl Socket {
     }
 
     /// How this process stands among those of its role, now and from now on.
-    #[must_use]
     pub fn standing(&self) -> watch::Receiver<Standing> {
         self.standing.clone()
     }

@@ -79,7 +79,6 @@ impl Web {
     }
 
     /// The same client for one thread, see [`crate::Control::in_thread`].
-    #[must_use]
     pub fn in_thread(&self, thread: &ThreadId) -> Self {
         let mut web = self.clone();
         web.caller.thread = Some(thread.clone());

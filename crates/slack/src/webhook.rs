@@ -22,7 +22,6 @@ pub struct Webhook {
 /// How a call of a webhook ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Called {
-    /// It was taken.
     Taken,
     /// It may be taken later; after so long at the earliest.
     Later(String, Option<Duration>),

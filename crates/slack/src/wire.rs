@@ -28,10 +28,8 @@ butler_protocol::words! { EnvelopeKind {
 /// One delivery over the socket, to be acknowledged once it is on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Envelope {
-    /// What to acknowledge.
     #[serde(rename = "envelope_id")]
     pub id: EnvelopeId,
-    /// What it carries.
     #[serde(rename = "type")]
     pub kind: EnvelopeKind,
     /// As Slack sends it.
@@ -100,7 +98,6 @@ pub struct Message {
     /// The metadata, whole only when asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
-    /// Attached files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,
     /// Who reacted with what.
@@ -145,7 +142,6 @@ pub struct Reaction {
 pub struct File {
     /// Its id, `F…`.
     pub id: String,
-    /// Its file name.
     #[serde(default)]
     pub name: String,
     /// As in `image/png`.
@@ -173,16 +169,13 @@ pub enum Event {
     /// A message changed. Also fires on unfurls, replies and our own updates.
     Changed {
         channel: ChannelId,
-        /// As it is now.
         message: Box<Message>,
-        /// As it was.
         previous: Option<Box<Message>>,
     },
     /// A message was deleted.
     Deleted {
         channel: ChannelId,
         ts: MessageTs,
-        /// As it was.
         previous: Option<Box<Message>>,
     },
     /// A reaction was added or removed.
@@ -257,14 +250,12 @@ fn reaction(event: &Value, added: bool) -> Option<ReactionEvent> {
 /// A click on a button (or another element) of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockAction {
-    /// Who clicked.
     pub user: UserId,
     pub channel: ChannelId,
     pub message: MessageTs,
     pub thread: ThreadId,
     /// Which element.
     pub action_id: String,
-    /// The element's value.
     pub value: Option<String>,
     /// The state of all inputs of the message.
     pub state: Value,

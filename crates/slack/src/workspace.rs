@@ -24,7 +24,6 @@ impl Workspace {
     }
 
     /// One whose certificate may also be of an authority in this file.
-    #[must_use]
     pub fn with_file(base: Url, ca_file: Option<PathBuf>) -> Self {
         let trust = Trust::with_file(ca_file);
         Self { base, trust }

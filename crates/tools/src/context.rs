@@ -116,7 +116,6 @@ given! {
 
 impl ToolContext {
     /// A context for one workplace; `cancel` ends whatever runs in it.
-    #[must_use]
     pub fn new(workplace: Arc<Workplace>, cancel: CancellationToken) -> Self {
         Self {
             workplace,
@@ -172,27 +171,17 @@ impl ToolContext {
         self
     }
 
-    /// The steps as they were before a restart.
-    #[must_use]
-    pub fn with_checklist(self, steps: Vec<Step>) -> Self {
-        self.set_checklist(steps);
-        self
-    }
-
     /// The folder the tools work in.
-    #[must_use]
     pub fn workplace(&self) -> &Arc<Workplace> {
         &self.workplace
     }
 
     /// Cancelled when the call must end.
-    #[must_use]
     pub fn cancel(&self) -> &CancellationToken {
         &self.cancel
     }
 
     /// The same context with a token that ends one call only.
-    #[must_use]
     pub fn for_call(&self) -> Self {
         Self {
             cancel: self.cancel.child_token(),
@@ -208,7 +197,6 @@ impl ToolContext {
     }
 
     /// The background commands; the driver stops them when the activation ends.
-    #[must_use]
     pub fn jobs(&self) -> &Arc<Jobs> {
         &self.jobs
     }
@@ -239,13 +227,11 @@ impl ToolContext {
     }
 
     /// Takes the receipt that a call left.
-    #[must_use]
     pub fn take_receipt(&self, call: &CallId) -> Option<Receipt> {
         self.kept().receipts.remove(call)
     }
 
     /// The steps of the plan with their state.
-    #[must_use]
     pub fn checklist(&self) -> Vec<Step> {
         self.kept().checklist.clone()
     }

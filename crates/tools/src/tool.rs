@@ -80,7 +80,6 @@ pub trait Tool: Send + Sync {
 }
 
 /// What the model reads about a call that is never repeated by itself.
-#[must_use]
 pub fn interrupted(name: &str) -> String {
     format!(
         "interrupted: CodeButler was restarted while {name} ran; whether it finished is unknown and it was not repeated. Look at the files and at git before you try again."

@@ -28,7 +28,6 @@ pub enum Effect {
     Summarise {
         /// What to ask, with which reservation.
         call: ModelCall,
-        /// The whole request.
         messages: Vec<Arc<ModelMessage>>,
     },
     /// Judge, write intents (tell `Machine::wrote`), run; one `ToolDone` per call, in any order.
@@ -43,7 +42,6 @@ pub enum Effect {
     /// The role did not end as it should: make its default hand-over, or tell
     /// the person. Answer with `Posted`.
     HandOverByDefault {
-        /// The key of the post.
         idem: Idem,
         /// What the model said last.
         text: String,
@@ -51,7 +49,6 @@ pub enum Effect {
     /// The role goes in circles: hand it to whoever is next (the Coder
     /// to the PM, the others to the person). Answer with `Posted`.
     Escalate {
-        /// The key of the post.
         idem: Idem,
         /// What was tried and what repeats.
         text: String,
@@ -59,7 +56,6 @@ pub enum Effect {
     /// Post the Cap card (Raise, Stop), write `DecisionAsked`; answer with `Asked`.
     AskForMoney {
         request: RequestId,
-        /// Which budget is too small.
         refusal: BudgetRefusal,
     },
     /// Do what a person decided, without a model call; answer with `CarriedOut`.
@@ -70,7 +66,6 @@ pub enum Effect {
     React { ts: MessageTs, mark: Mark },
     /// Tell the hub what this role does.
     Activity {
-        /// Working, parked, idle.
         state: ActivityState,
         /// What people read, as in "running Bash".
         step: Option<String>,
@@ -104,20 +99,16 @@ pub struct Reserve {
     /// Tokens of the request by the provider's own count of the last one, with
     /// two bytes a token for what came since; nothing before the first count.
     pub input_tokens: Option<u64>,
-    /// Tokens the answer may have.
     pub max_tokens: u32,
 }
 
 /// A finished call, for the hub's books.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settle {
-    /// Which reservation.
     pub id: ReserveId,
     /// What it cost; the whole reservation when a crash hid the answer.
     pub cost: Usd,
-    /// What the provider counted.
     pub usage: TokenUsage,
-    /// The model that was asked.
     pub model: String,
 }
 
@@ -151,7 +142,6 @@ pub struct ModelCall {
     pub model: String,
     /// The reservation that pays for it.
     pub reserve: ReserveId,
-    /// Tokens the answer may have.
     pub max_tokens: u32,
 }
 
@@ -203,9 +193,7 @@ pub enum PostKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     pub request: RequestId,
-    /// What was decided about.
     pub kind: DecisionKind,
-    /// What was chosen.
     pub choice: Choice,
     pub person: UserId,
 }

@@ -13,10 +13,7 @@ use crate::Edited;
 pub enum Event {
     /// The machine was just built, or the driver wants to know what is next.
     /// Starts what the log asks for, or goes on in the middle of it.
-    Begin {
-        /// Milliseconds since 1970.
-        now_ms: i64,
-    },
+    Begin { now_ms: i64 },
     /// Messages for this role, in order. Those already in the log are ignored.
     /// Acknowledge them to the hub once the appends are durable.
     Heard(Vec<Heard>),
@@ -25,17 +22,11 @@ pub enum Event {
     /// A person decided about one of this role's cards.
     Decided(Decision),
     /// The answer to [`Effect::Reserve`](crate::Effect::Reserve).
-    Reserved {
-        /// Which reservation.
-        reserve: ReserveId,
-        /// What the hub said.
-        answer: Budget,
-    },
+    Reserved { reserve: ReserveId, answer: Budget },
     /// The model answered [`Effect::CallModel`](crate::Effect::CallModel).
     Replied {
         /// The reservation the call was made with.
         reserve: ReserveId,
-        /// The answer.
         reply: ModelReply,
     },
     /// The model did not answer, after the client's own retries. Also the
@@ -43,7 +34,6 @@ pub enum Event {
     ModelFailed {
         /// The reservation the call was made with.
         reserve: ReserveId,
-        /// What went wrong.
         failure: ModelFailure,
     },
     /// The answer to [`Effect::Summarise`](crate::Effect::Summarise).
@@ -56,7 +46,6 @@ pub enum Event {
     /// A tool has run, was refused, or was recovered.
     ToolDone {
         call: CallId,
-        /// What came out.
         outcome: ToolOutcome,
         /// What a run of the checks left.
         receipt: Option<Receipt>,
@@ -74,14 +63,10 @@ pub enum Event {
     /// is open), or the model is told the text (`GoOn`: it did not work).
     CarriedOut {
         request: RequestId,
-        /// What came of it.
         outcome: ToolOutcome,
     },
     /// The clock moved. Wakes a parked activation whose deadline has passed.
-    Deadline {
-        /// Milliseconds since 1970.
-        now_ms: i64,
-    },
+    Deadline { now_ms: i64 },
     /// The worktree that was waited for is free.
     WorktreeFree,
     /// A person stopped the thread. Ends the activation at once; open calls are
@@ -103,10 +88,8 @@ pub struct Heard {
     pub event: EventId,
     /// The message, when it is one people can react to.
     pub ts: Option<MessageTs>,
-    /// Who spoke.
     pub speaker: Speaker,
     pub text: String,
-    /// Pictures that came along.
     pub images: Vec<Image>,
 }
 
@@ -115,7 +98,6 @@ pub struct Heard {
 pub enum Budget {
     /// Go ahead.
     Granted {
-        /// What was set aside.
         amount: Usd,
         /// The tokens the answer may have; fewer than asked for when the budget
         /// holds only that much.
@@ -139,7 +121,6 @@ pub struct ModelFailure {
     pub cost: Usd,
     /// What the provider counted for it.
     pub usage: TokenUsage,
-    /// The model that was asked.
     pub model: String,
 }
 

@@ -3,18 +3,8 @@
 
 /// Tools after which people or other roles have been told: a text that follows
 /// one of them is not posted again.
-pub(crate) const SPEAKING: [&str; 10] = [
-    "SendMessage",
-    "AskUser",
-    "HandOver",
-    "ProposePlan",
-    "ProposeLearnings",
-    "ProposeMerge",
-    "ChangeRoadmap",
-    "Develop",
-    "LearnRepo",
-    "SaveMap",
-];
+pub(crate) const SPEAKING: &str = "SendMessage AskUser HandOver ProposePlan ProposeLearnings ProposeMerge ChangeRoadmap \
+    Develop LearnRepo SaveMap";
 
 /// The tool whose result names pages, each address on a line of its own.
 pub(crate) const SEARCH: &str = "WebSearch";

@@ -7,7 +7,6 @@ use butler_protocol::{RequestId, Role, Stamp, StampKind, UserId, mentions, witho
 /// Who listens, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Ear<'a> {
-    /// The role that listens.
     pub role: Role,
     /// The app's own user id: autocomplete turns `@codebutler` into it.
     pub bot: Option<&'a UserId>,
@@ -44,7 +43,6 @@ pub enum Addressed {
     Me,
     /// Me, because I am at work in this thread and nobody else was named.
     Steers,
-    /// Not me.
     No,
     /// A word for the runtime, to be obeyed without a model.
     Command(Command),
@@ -55,7 +53,6 @@ pub enum Addressed {
 pub enum Command {
     /// Who does what. Answered by the PM process, like the next two.
     Status,
-    /// What it costs.
     Cost,
     /// What one can say.
     Help,

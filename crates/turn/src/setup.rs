@@ -7,7 +7,6 @@ use butler_protocol::{Role, ThreadId, ToolSpec};
 /// Who works where, with what, and within which limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setup {
-    /// The thread at work.
     pub thread: ThreadId,
     /// The role at work. It only enters ids; what a role may do is `policy`'s business.
     pub role: Role,
@@ -17,7 +16,6 @@ pub struct Setup {
     pub prompt: String,
     /// The tools offered, in their fixed order.
     pub tools: Vec<ToolSpec>,
-    /// How far it may go.
     pub limits: Limits,
     /// The number of the first activation. It is 1, except where several logs
     /// of one role live in one thread (research requests): each needs numbers
@@ -36,7 +34,6 @@ pub struct Models {
     pub stronger: Option<String>,
     /// Tokens that fit into a request and its answer.
     pub window_tokens: u64,
-    /// Tokens an answer may have.
     pub max_tokens: u32,
 }
 

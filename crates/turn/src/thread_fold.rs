@@ -39,7 +39,6 @@ pub struct ThreadFold {
     pub task: Option<Box<Task>>,
     /// What the role does now; nothing when it has never been at work here.
     pub doing: Option<Doing>,
-    /// What it cost.
     pub bill: RoleBill,
     /// The cards that this role asked for, and what came of them.
     pub cards: Cards,
@@ -71,7 +70,6 @@ pub struct ThreadFold {
 pub struct Moving {
     /// The one that still tells people their place in the queue.
     pub queued: Option<MessageTs>,
-    /// How far the work is.
     pub progress: Progress,
 }
 

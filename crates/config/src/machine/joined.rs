@@ -50,7 +50,6 @@ fn exposed<S: serde::Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok
 
 impl JoinedHub {
     /// The roles that this machine was given.
-    #[must_use]
     pub fn roles(&self) -> Vec<Role> {
         self.tokens.iter().map(|one| one.role).collect()
     }

@@ -4,24 +4,16 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How long the hub keeps things as they are. What people said stays, unless a time is set for it.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct HubRetention {
-    /// Days without a word after which a thread in which nobody waits is packed, and events that everybody has had go. The first word in it brings it back.
-    #[schemars(range(min = 1))]
-    pub cold_days: u32,
-    /// Days without a word after which messages and files of a thread in which nobody waits are deleted; decisions, money and the audit stay. Unset: never.
-    #[schemars(range(min = 1))]
-    pub thread_days: Option<u32>,
-}
-
-impl Default for HubRetention {
-    fn default() -> Self {
-        Self {
-            cold_days: 30,
-            thread_days: None,
-        }
+settings! {
+    /// How long the hub keeps things as they are. What people said stays, unless a time is set for it.
+    #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+    pub struct HubRetention {
+        /// Days without a word after which a thread in which nobody waits is packed, and events that everybody has had go. The first word in it brings it back.
+        #[schemars(range(min = 1))]
+        pub cold_days: u32 = 30,
+        /// Days without a word after which messages and files of a thread in which nobody waits are deleted; decisions, money and the audit stay. Unset: never.
+        #[schemars(range(min = 1))]
+        pub thread_days: Option<u32>,
     }
 }
 

@@ -18,7 +18,6 @@ pub struct ToolFitness {
     pub gives_arguments: bool,
     /// What it said instead, shortened.
     pub instead: Option<String>,
-    /// What the probe cost.
     pub cost: Usd,
 }
 

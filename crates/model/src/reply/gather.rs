@@ -16,13 +16,11 @@ pub struct RawReply {
     pub calls: Vec<RawCall>,
     /// The reasoning fields that were there.
     pub reasoning: Map<String, Value>,
-    /// Why it ended.
     pub finish: Option<String>,
     /// What was counted.
     pub usage: Option<Value>,
     /// An error inside a 200 answer.
     pub error: Option<Value>,
-    /// Whether there was any choice at all.
     pub any_choice: bool,
     /// Whether the end was announced, by a finish reason or by `[DONE]`.
     pub ended: bool,

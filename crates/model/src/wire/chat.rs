@@ -15,7 +15,6 @@ pub enum ChatError {
     Message {
         /// Which, from 0.
         place: usize,
-        /// What is wrong.
         problem: String,
     },
 }
@@ -23,13 +22,9 @@ pub enum ChatError {
 /// A request as a server sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chat {
-    /// The model asked for.
     pub model: String,
-    /// The conversation.
     pub messages: Vec<ModelMessage>,
-    /// The tools offered.
     pub tools: Vec<ToolSpec>,
-    /// Whether to stream.
     pub stream: bool,
     /// Whether a stream should end with usage.
     pub include_usage: bool,

@@ -23,7 +23,6 @@ pub enum Line<'a> {
     User {
         /// Their texts, joined.
         text: Cow<'a, str>,
-        /// Their pictures.
         images: Vec<&'a Image>,
     },
     /// What the model said.
@@ -38,7 +37,6 @@ pub enum Line<'a> {
     /// The result of one call.
     Tool {
         call: &'a CallId,
-        /// What came out.
         text: Cow<'a, str>,
     },
 }
@@ -46,7 +44,6 @@ pub enum Line<'a> {
 /// Who a line is from, as far as caches care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The prompt.
     Prompt,
     /// What people and tools say.
     Input,

@@ -20,11 +20,9 @@ pub struct Learning {
     pub title: String,
     /// The situation it is for.
     pub when: String,
-    /// What to do then.
     pub rule: String,
     /// The case it was learned from.
     pub example: String,
-    /// How sure the team is.
     pub confidence: Confidence,
     /// Thread and date.
     pub source: String,

@@ -21,7 +21,6 @@ const COMMANDS: usize = 6;
 /// What an overview is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Overview<'a> {
-    /// What the default branch holds.
     pub layout: &'a Layout,
     /// The name of that branch; nothing where a folder is worked on in place.
     pub branch: Option<&'a str>,

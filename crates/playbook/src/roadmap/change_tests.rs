@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     markdown::outline::sections,
-    properties::{any_text, markdown},
+    properties_tests::{any_text, markdown},
     roadmap::item,
 };
 

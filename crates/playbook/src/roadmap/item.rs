@@ -18,9 +18,7 @@ use crate::markdown::outline::{Line, Section, lines};
 pub struct Item {
     /// Its number, which others depend on.
     pub number: u32,
-    /// What it is called.
     pub title: String,
-    /// Where it stands.
     pub status: Status,
     /// Where it is built.
     pub branch: Option<String>,
@@ -46,9 +44,7 @@ pub struct Item {
 /// Where an item stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// Not begun.
     Pending,
-    /// Being built.
     InProgress,
     /// Merged.
     Done,

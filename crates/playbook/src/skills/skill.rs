@@ -22,7 +22,6 @@ pub struct Skill {
     pub name: String,
     /// One line for lists.
     pub description: String,
-    /// What starts it.
     pub triggers: Vec<Trigger>,
     pub agent: Role,
     /// Whether its file declares, with `## Changes` and the word `code`, that it

@@ -36,7 +36,6 @@ const PATTERN_BYTES: usize = 1 << 20;
 pub struct CustomPattern {
     /// What stands in the replacement: `[REDACTED:<name>]`.
     pub name: String,
-    /// A regular expression.
     pub regex: String,
 }
 
@@ -48,12 +47,7 @@ pub enum PatternError {
     Name(String),
     /// It is not a regular expression, or too big a one.
     #[error("redaction pattern `{name}` does not compile: {problem}")]
-    Regex {
-        /// Which pattern.
-        name: String,
-        /// What is wrong with it.
-        problem: String,
-    },
+    Regex { name: String, problem: String },
     /// It would take out everything.
     #[error("redaction pattern `{0}` matches the empty text")]
     Empty(String),

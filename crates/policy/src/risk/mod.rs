@@ -49,9 +49,7 @@ const MAX_BYTES: usize = 256 * 1024;
 /// What a command is judged against. All paths are absolute.
 #[derive(Debug, Clone, Copy)]
 pub struct RiskContext<'a> {
-    /// Where the command starts.
     pub cwd: &'a str,
-    /// The worktree.
     pub root: &'a str,
     /// What `~` and `$HOME` mean to the command.
     pub home: &'a str,
@@ -62,9 +60,7 @@ pub struct RiskContext<'a> {
 /// The verdict about a command: the worst of its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assessment {
-    /// How far it reaches.
     pub tier: Tier,
-    /// Why, in a sentence.
     pub reason: String,
     /// The part that caused it, as it was written.
     pub part: Option<String>,

@@ -18,16 +18,8 @@ pub(super) enum Place {
 
 const TEMP: [&str; 2] = ["/tmp", "/var/tmp"];
 
-const DEVICES: [&str; 8] = [
-    "/dev/null",
-    "/dev/stdin",
-    "/dev/stdout",
-    "/dev/stderr",
-    "/dev/tty",
-    "/dev/full",
-    "/dev/zero",
-    "/dev/fd",
-];
+const DEVICES: &str =
+    "/dev/null /dev/stdin /dev/stdout /dev/stderr /dev/tty /dev/full /dev/zero /dev/fd";
 
 impl Analyzer<'_> {
     /// Where a written path lies.
@@ -38,7 +30,7 @@ impl Analyzer<'_> {
         let Some(full) = resolve(&path.text, state) else {
             return Place::Outside(path.text.clone());
         };
-        if DEVICES.iter().any(|device| is_beneath(&full, device)) {
+        if DEVICES.split(' ').any(|device| is_beneath(&full, device)) {
             return Place::Device;
         }
         if state.remote || !self.is_inside(&full) {

@@ -15,9 +15,7 @@ pub(super) type Values = Vec<Text>;
 /// What stands on standard input.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Stdin {
-    /// Nothing.
     None,
-    /// This text.
     Text(String),
     /// The output of something, or a file.
     Unknown,

@@ -18,7 +18,6 @@ pub struct Speaks {
     /// The version of its binary; empty where it was not said.
     #[serde(default)]
     pub version: String,
-    /// The exchange that it speaks.
     #[serde(default = "first", rename = "protocol")]
     pub exchange: u32,
     /// The oldest one that it still understands.

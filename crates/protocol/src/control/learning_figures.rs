@@ -26,7 +26,6 @@ pub struct LearningFigures {
     /// The difference in words, with how sure it is.
     pub said: String,
     /// Why it should go, where something speaks against it.
-    #[serde(default)]
     pub against: Option<String>,
 }
 
@@ -47,7 +46,6 @@ impl LearningFigures {
 /// The difference that a learning makes per thread: below zero is less with it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The difference of the means.
     pub mean: f64,
     /// Half the width of the interval in which it lies in 19 of 20 cases.
     pub margin: f64,

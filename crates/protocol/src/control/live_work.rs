@@ -14,7 +14,6 @@ pub struct LiveWork {
     #[serde(default)]
     pub saying: String,
     /// What runs, as in "running cargo test".
-    #[serde(default)]
     pub running: Option<String>,
     /// The end of what it has written.
     #[serde(default)]
@@ -46,7 +45,6 @@ impl LiveWork {
 pub struct LiveStep {
     /// `open`, `doing`, `done` or `dropped`.
     pub state: String,
-    /// What is to be done.
     pub text: String,
 }
 
@@ -54,14 +52,12 @@ pub struct LiveStep {
 /// while for somebody to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
-    /// Whether somebody looks.
     pub watched: bool,
 }
 
 /// `POST /agent/v1/facts`: what an agent says about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFacts {
-    /// The version of its binary.
     pub version: String,
     /// The name of the machine that it runs on.
     #[serde(default)]
@@ -94,14 +90,12 @@ pub struct Outlook {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoadmapEntry {
     pub number: u32,
-    /// What it is called.
     pub title: String,
     /// `ready`, `waiting`, `in_progress`, `done`, `blocked`, or a word that somebody wrote.
     pub state: String,
     /// Why it is blocked, where somebody said so.
     #[serde(default)]
     pub why: String,
-    /// What must be done first.
     #[serde(default)]
     pub depends_on: Vec<u32>,
 }
@@ -111,7 +105,6 @@ pub struct RoadmapEntry {
 pub struct BranchClash {
     pub one: BranchName,
     /// The other; nobody's where it is the default branch itself.
-    #[serde(default)]
     pub other: Option<BranchName>,
     /// The files in conflict.
     pub files: Vec<String>,

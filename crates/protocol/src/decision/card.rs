@@ -35,7 +35,6 @@ pub struct CardBody {
 pub struct Remark {
     /// Who says so.
     pub by: Voice,
-    /// What about.
     pub label: String,
     /// The words, shown as they are.
     pub text: String,

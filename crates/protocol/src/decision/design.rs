@@ -53,14 +53,11 @@ pub struct PictureSubject {
     pub name: String,
     /// What was asked for, word for word.
     pub prompt: String,
-    /// The pictures that it was made from.
     pub made_from: Vec<String>,
-    /// Who made it.
     pub model: String,
     pub cost: Usd,
     /// Its file in the workspace.
     pub file: String,
-    /// The hash of its bytes.
     pub sha256: Sha256Hex,
 }
 

@@ -43,7 +43,6 @@ pub struct DevelopItem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeMode {
-    /// A person, each.
     Person,
     /// The runtime, what is reviewed and green.
     Merging,
@@ -74,7 +73,6 @@ pub enum RunState {
     Paused,
     /// A person ended it.
     Stopped,
-    /// Nothing is left to do.
     Done,
 }
 
@@ -85,13 +83,9 @@ pub struct RunView {
     pub request: RequestId,
     /// The thread in which it was started.
     pub thread: ThreadId,
-    /// Who started it.
     pub person: UserId,
-    /// Who merges.
     pub mode: MergeMode,
-    /// Whether it goes on.
     pub state: RunState,
-    /// What was started.
     pub subject: DevelopSubject,
     /// Spent or set aside by all threads of it.
     pub spent: Usd,
@@ -180,7 +174,6 @@ pub struct RunItem {
     pub open: Vec<DecisionKind>,
     /// The one of them that the hub decides when it is asked to, because a person
     /// allowed it at the start.
-    #[serde(default)]
     pub allowed: Option<DecisionKind>,
     /// Whether a person stopped it.
     pub stopped: bool,
@@ -221,7 +214,6 @@ pub enum ItemState {
 /// `POST /agent/v1/runs/state`: the run goes on, or does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunChange {
-    /// Which run.
     pub request: RequestId,
     /// How it stands from now on.
     pub state: RunState,
@@ -230,20 +222,16 @@ pub struct RunChange {
 /// `POST /agent/v1/runs/decide`: what was allowed at the start is decided for an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunDecide {
-    /// Which run.
     pub request: RequestId,
-    /// Which item.
     pub number: u32,
 }
 
 /// `POST /agent/v1/runs/report`: how an item stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunReport {
-    /// Which run.
     pub request: RequestId,
     /// Which item; it needs no thread yet.
     pub number: u32,
-    /// How it stands.
     #[serde(flatten)]
     pub report: ItemReport,
 }
@@ -252,6 +240,5 @@ pub struct RunReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemTag {
     pub run: RequestId,
-    /// The item.
     pub number: u32,
 }

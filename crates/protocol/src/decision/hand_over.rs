@@ -119,7 +119,6 @@ pub enum HandOver {
 pub struct Picture {
     /// The file's id in the workspace.
     pub id: String,
-    /// Its file name.
     pub name: String,
     /// The message that shows it.
     pub message: MessageTs,
@@ -203,7 +202,6 @@ impl HandOver {
 pub struct Task {
     /// The person's own words.
     pub request: String,
-    /// What was approved.
     pub plan: Plan,
     /// The branch to work on.
     pub branch: BranchName,

@@ -108,11 +108,9 @@ impl Receipt {
 pub struct CheckRun {
     /// As named in the config: `test`, `lint`, `build`.
     pub name: String,
-    /// The command that ran.
     pub command: String,
     /// How it ended; nothing when it was killed.
     pub exit_code: Option<i32>,
-    /// How long it took.
     pub duration_ms: u64,
     /// What its output counted, where that could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,7 +151,6 @@ pub struct Verdict {
     pub head: CommitSha,
     /// Its tree, `.codebutler/` left out.
     pub tree: TreeHash,
-    /// Whether it may be merged.
     pub approved: bool,
     /// Which round this was, from 1.
     pub round: u32,
@@ -205,7 +202,6 @@ pub struct ReviewPlan {
     pub summary: String,
     /// What must always hold.
     pub invariants: Vec<String>,
-    /// The risk matrix.
     pub risks: Vec<Risk>,
     /// The tests that the change needs.
     pub tests: Vec<PlannedTest>,
@@ -292,9 +288,7 @@ pub enum FindingKind {
 pub struct Finding {
     /// `F1`, `F2`, …; kept over the rounds so that a dismissed one does not return.
     pub id: String,
-    /// What it is about.
     pub kind: FindingKind,
-    /// How bad.
     pub severity: Severity,
     /// `path:line`.
     pub place: String,

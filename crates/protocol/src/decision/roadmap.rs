@@ -12,21 +12,17 @@ pub enum RoadmapChange {
     Add(RoadmapItem),
     /// Other words for an item; what is left out stays.
     Change {
-        /// Its number.
         item: u32,
-        /// Another title.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
         /// Other items that must be done first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         depends_on: Option<Vec<u32>>,
-        /// Other criteria.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         criteria: Option<Vec<String>>,
     },
     /// Another place in the order.
     Move {
-        /// Its number.
         item: u32,
         /// The item before which it stands then; the end without.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,24 +31,17 @@ pub enum RoadmapChange {
     /// Several items instead of one: the first keeps the number, and what waited for
     /// the one waits for all.
     Split {
-        /// Its number.
         item: u32,
         /// The pieces.
         into: Vec<RoadmapItem>,
     },
-    /// Where it stands.
     Status {
-        /// Its number.
         item: u32,
         /// pending, in_progress or done.
         status: RoadmapStatus,
     },
     /// It cannot go on.
-    Block {
-        /// Its number.
-        item: u32,
-        reason: String,
-    },
+    Block { item: u32, reason: String },
 }
 
 /// What is planned.
@@ -85,9 +74,7 @@ pub struct RoadmapSubject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoadmapStatus {
-    /// Not begun.
     Pending,
-    /// Being built.
     InProgress,
     /// Merged.
     Done,

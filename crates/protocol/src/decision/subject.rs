@@ -20,7 +20,6 @@ pub enum Subject {
     Command(Box<Call>),
     /// This is remembered, or let go.
     Learning(Box<Proposal>),
-    /// This is merged.
     Merge(Box<MergeSubject>),
     /// This is planned.
     Roadmap(Box<RoadmapSubject>),
@@ -102,7 +101,6 @@ pub struct Call {
     pub arguments: Value,
     /// Whether it gets the network.
     pub network: bool,
-    /// Who calls.
     pub role: Role,
     /// The folder in which it runs.
     pub root: String,
@@ -116,7 +114,6 @@ pub struct Call {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Script {
     pub path: String,
-    /// What is in it.
     pub sha256: Sha256Hex,
 }
 
@@ -156,7 +153,6 @@ fn in_order(value: &Value) -> Value {
 pub struct Proposal {
     /// Below `.codebutler/`.
     pub file: String,
-    /// What is done to it.
     pub change: Change,
 }
 

@@ -17,7 +17,6 @@ pub struct PullSeen {
     pub state: PullStatus,
     /// Where its branch stood.
     pub head: CommitSha,
-    /// Whether it was a draft.
     #[serde(default)]
     pub draft: bool,
     /// Whether it did not go together with its base.
@@ -55,7 +54,6 @@ pub enum PullEvent {
         /// Which of the two.
         is: bool,
     },
-    /// It was merged there.
     Merged {
         /// As this commit of the base.
         commit: CommitSha,
@@ -80,7 +78,6 @@ pub struct Said {
     /// What they say of the whole, when it is a review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Reviewed>,
-    /// Their words.
     pub text: String,
     /// The line they are about, as `path:line`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +108,6 @@ pub struct RedCheck {
     /// The part of its log that says why, where it could be had.
     #[serde(default)]
     pub log: String,
-    /// Where people read more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }

@@ -1,4 +1,9 @@
-//! The words that stand for the values of an enum, each written once.
+//! Lists of words, and those that stand for the values of an enum, each written once.
+
+/// Whether a word is in a list of words, which is a text with blanks between them.
+pub fn among(list: &str, word: &str) -> bool {
+    list.split(' ').any(|one| one == word)
+}
 
 /// Gives an enum its words: `as_str`.
 #[macro_export]

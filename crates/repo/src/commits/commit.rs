@@ -21,9 +21,7 @@ impl Worktree {
     /// Commits every working file (tracked, and new but not ignored). Nothing
     /// to commit gives nothing. With a [`KEY_TRAILER`] among the trailers, a
     /// repeat gives the commit that already carries that key.
-    ///
-    /// # Errors
-    /// When a rebase or merge is unfinished here, a file belongs to Git LFS, or git fails.
+    /// Fails when a rebase or merge is unfinished here, a file belongs to Git LFS, or git fails.
     pub async fn commit_all(
         &self,
         role: Role,
@@ -61,13 +59,8 @@ impl Worktree {
         // A conflict that was settled: both sides are where it comes from.
         let mut parents = vec![head.as_str()];
         parents.extend(merging.as_ref().map(CommitSha::as_str));
-        let made = Commit {
-            tree: &tree,
-            parents: &parents,
-            message: &text,
-            role,
-        };
-        let made = made.write(self.git(), cancel).await?;
+        let made = self.git().commit(&tree, &parents, &text, role, cancel);
+        let made = made.await?;
         fault("repo.before-commit");
         self.git()
             .call(["update-ref", "-m", "codebutler: commit", "HEAD"])
@@ -137,24 +130,20 @@ impl Worktree {
     }
 }
 
-/// A commit to be written.
-pub(crate) struct Commit<'a> {
-    pub tree: &'a str,
-    pub parents: &'a [&'a str],
-    pub message: &'a str,
-    pub role: Role,
-}
-
-impl Commit<'_> {
-    /// Writes the commit object; no ref moves.
-    pub(crate) async fn write(&self, git: &Git, cancel: &CancellationToken) -> Result<CommitSha> {
-        let parents = self.parents.iter().flat_map(|parent| ["-p", parent]);
-        let call = git
-            .call(["commit-tree", "--no-gpg-sign", self.tree])
-            .args(parents)
-            .input(self.message);
-        let made = by(call, self.role).run(cancel).await?;
-        Ok(CommitSha::new(made.text()))
+impl Git {
+    /// Writes a commit object; no ref moves.
+    pub(crate) async fn commit(
+        &self,
+        tree: &str,
+        parents: &[&str],
+        message: &str,
+        role: Role,
+        cancel: &CancellationToken,
+    ) -> Result<CommitSha> {
+        let parents = parents.iter().flat_map(|parent| ["-p", parent]);
+        let call = self.call(["commit-tree", "--no-gpg-sign", tree]);
+        let call = call.args(parents).input(message);
+        Ok(CommitSha::new(by(call, role).run(cancel).await?.text()))
     }
 }
 

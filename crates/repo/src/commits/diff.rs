@@ -20,9 +20,7 @@ pub enum DiffOf {
 
 impl Worktree {
     /// A unified diff.
-    ///
-    /// # Errors
-    /// When the worktree is gone or the diff is larger than we are willing to hold.
+    /// Fails when the worktree is gone or the diff is larger than we are willing to hold.
     pub async fn diff(&self, of: DiffOf, cancel: &CancellationToken) -> Result<String> {
         let from = match of {
             DiffOf::Uncommitted => "HEAD".to_owned(),
@@ -47,9 +45,7 @@ impl Worktree {
 impl Repo {
     /// The files that one commit changed. Unlike a branch, a commit is still
     /// there when its work was merged and cleaned up.
-    ///
-    /// # Errors
-    /// When the commit cannot be had.
+    /// Fails when the commit cannot be had.
     pub async fn files_of(
         &self,
         commit: &CommitSha,

@@ -4,7 +4,7 @@
 use butler_protocol::{BranchName, CommitSha, Role};
 use tokio_util::sync::CancellationToken;
 
-use crate::{PullRequest, PullState, Repo, Result, commits::commit::Commit};
+use crate::{PullRequest, PullState, Repo, Result};
 
 /// How we know that a branch is in the default branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +22,6 @@ pub enum Merged {
 impl Repo {
     /// Whether the work up to `head` is in the fetched default branch; nothing
     /// means that there is, or may be, work that is not. When in doubt it is not.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn merged(
         &self,
         head: &CommitSha,
@@ -77,13 +74,10 @@ impl Repo {
         if fork.is_empty() {
             return Ok(false);
         }
-        let squash = Commit {
-            tree: &git.tree_of(head.as_str(), cancel).await?,
-            parents: &[&fork],
-            message: "on paper\n",
-            role: Role::Pm,
-        };
-        let squash = squash.write(git, cancel).await?;
+        let tree = git.tree_of(head.as_str(), cancel).await?;
+        let parents = [fork.as_str()];
+        let squash = git.commit(&tree, &parents, "on paper\n", Role::Pm, cancel);
+        let squash = squash.await?;
         let cherry = git
             .call(["cherry", default, squash.as_str()])
             .run(cancel)
@@ -92,9 +86,6 @@ impl Repo {
     }
 
     /// The tip of a branch on the remote as last fetched.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub async fn remote_tip(&self, branch: &BranchName) -> Result<Option<CommitSha>> {
         self.resolve(&self.tracking_ref(branch)).await
     }

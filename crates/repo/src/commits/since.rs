@@ -23,9 +23,6 @@ pub struct MergedCommit {
 impl Repo {
     /// What came to the default branch since a thread's branch left it and changed one
     /// of these files, newest first, so many at most.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn merged_since(
         &self,
         thread: &ThreadId,
@@ -65,9 +62,7 @@ impl Repo {
     /// default branch than `before` did, that one is merged into `before` first,
     /// so that what others did is on both sides. What was a conflict then shows
     /// how it was settled.
-    ///
-    /// # Errors
-    /// When one of the commits cannot be had.
+    /// Fails when one of the commits cannot be had.
     pub async fn changed_since(
         &self,
         before: &CommitSha,
@@ -95,9 +90,7 @@ impl Repo {
 
     /// The tree of the working files of a checkout of ours, `.codebutler/` left out:
     /// the tree of its commit as long as nobody has changed anything.
-    ///
-    /// # Errors
-    /// When the folder is no checkout.
+    /// Fails when the folder is no checkout.
     pub async fn tree_in(
         &self,
         folder: &std::path::Path,

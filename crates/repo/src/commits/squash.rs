@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, PullRequest, Repo, Result,
-    commits::commit::{Commit, identity, with_trailers},
+    commits::commit::{identity, with_trailers},
 };
 
 /// A pull request about to be squashed onto a commit.
@@ -34,13 +34,10 @@ impl Squash<'_> {
         trailers.extend(trailers_of(self.repo, (base, &pull.head), self.role, cancel).await?);
         let (subject, text) = &self.message;
         let message = format!("{subject}\n\n{text}");
-        let commit = Commit {
-            tree: &tree,
-            parents: &[self.base.as_str()],
-            message: &with_trailers(&message, &trailers),
-            role: self.role,
-        };
-        commit.write(self.repo.git(), cancel).await
+        let message = with_trailers(&message, &trailers);
+        let git = self.repo.git();
+        git.commit(&tree, &[base], &message, self.role, cancel)
+            .await
     }
 
     async fn tree(&self, cancel: &CancellationToken) -> Result<String> {

@@ -11,7 +11,6 @@ use crate::{Repo, Result, commits::diff};
 pub struct Changes {
     /// The files, in git's order; a moved file under its new name.
     pub files: Vec<ChangedFile>,
-    /// The unified diff.
     pub diff: String,
 }
 
@@ -27,9 +26,7 @@ pub struct ChangedFile {
 impl Repo {
     /// What `head` of a thread changes since it left what it stands on: the default
     /// branch as it is on the remote now, or the branch below it.
-    ///
-    /// # Errors
-    /// When the commit cannot be had.
+    /// Fails when the commit cannot be had.
     pub async fn changes_of(
         &self,
         thread: &ThreadId,
@@ -64,9 +61,7 @@ impl Repo {
     }
 
     /// The files in which two commits differ.
-    ///
-    /// # Errors
-    /// When a commit is not here.
+    /// Fails when a commit is not here.
     pub async fn differing(
         &self,
         one: &CommitSha,

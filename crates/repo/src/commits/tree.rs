@@ -16,9 +16,7 @@ use crate::{
 };
 
 /// The tree of a commit (or any tree), `.codebutler/` left out.
-///
-/// # Errors
-/// When there is no such commit.
+/// Fails when there is no such commit.
 pub async fn tree_of(git: &Git, commit: &str) -> Result<TreeHash> {
     left_out(git, commit).await
 }

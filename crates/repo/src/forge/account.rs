@@ -10,9 +10,7 @@ use crate::{Git, Result, repo::choose_remote};
 /// What answers at a clone's remote, and who it takes us for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// The host of the forge.
     pub host: String,
-    /// What it is.
     pub kind: ForgeKind,
     /// Our name there, where we ask it ourselves.
     pub name: Option<String>,
@@ -21,9 +19,7 @@ pub struct Account {
 }
 
 /// Our account on the forge of a clone; nothing for a plain repository.
-///
-/// # Errors
-/// When nobody knows the forge, it cannot be reached, or it does not let us in.
+/// Fails when nobody knows the forge, it cannot be reached, or it does not let us in.
 pub async fn account(
     root: &Path,
     hosts: &ForgeHosts,

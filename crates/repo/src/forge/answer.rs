@@ -95,10 +95,10 @@ impl Answer {
             block @ (MergeBlock::RateLimited | MergeBlock::LoggedOut) => {
                 self.blocked(block, String::new())
             }
-            _ => Error::Refused {
-                name: self.command.clone(),
-                reason: format!("{said} (HTTP {})", self.status),
-            },
+            _ => Error::refused(
+                self.command.clone(),
+                format!("{said} (HTTP {})", self.status),
+            ),
         }
     }
 

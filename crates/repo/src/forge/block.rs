@@ -9,7 +9,6 @@ use crate::Error;
 
 /// The state that an error of a merge stands for, and how long the forge wants to be
 /// left alone.
-#[must_use]
 pub fn block_of(error: &Error) -> (MergeBlock, Option<Duration>) {
     match error {
         Error::Blocked { block, wait, .. } => (*block, *wait),

@@ -66,10 +66,8 @@ impl<'a> Asked<'a> {
 
     /// A sentence that the forge has no words for.
     pub(super) fn unknown(&self) -> Error {
-        Error::Refused {
-            name: format!("{} {}", self.method, self.parts.join("/")),
-            reason: "this forge has no such thing".to_owned(),
-        }
+        let name = format!("{} {}", self.method, self.parts.join("/"));
+        Error::refused(name, "this forge has no such thing")
     }
 }
 
@@ -97,6 +95,21 @@ pub(super) fn said(note: &Value, who: &Value, me: &str) -> Value {
         "body": note["body"],
         "viewerDidAuthor": who == me,
     })
+}
+
+/// Where a branch or a tag stands, by the commit in it.
+pub(super) fn tip(json: &Value) -> Value {
+    let commit = &json["commit"];
+    let sha = commit["id"].as_str().or(commit["sha"].as_str());
+    json!({ "object": { "sha": sha, "type": "commit" } })
+}
+
+/// The title of a pull request that is changed so, where it says itself whether it is a
+/// draft: `there` is the pull request as it is.
+pub(super) fn retitled(body: &Value, there: &Value, draft: Option<bool>) -> (String, bool) {
+    let title = body["title"].as_str().or(there["title"].as_str());
+    let draft = draft.unwrap_or(there["draft"] == json!(true));
+    (title.unwrap_or_default().to_owned(), draft)
 }
 
 /// The checks of a commit, in the same fields.

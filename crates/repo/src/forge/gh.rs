@@ -9,7 +9,7 @@
 //! could have written a git config: it starts in a folder that belongs to no
 //! repository and is told which one is meant. [`start`] is the only way to it.
 
-use std::{borrow::Cow, ffi::OsString, path::Path};
+use std::{borrow::Cow, ffi::OsString};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -19,11 +19,8 @@ use butler_protocol::MergeBlock;
 use super::{answer::Answer, host::Address};
 use crate::{
     Error, Output, Result, Settings,
-    git::{Ask, Ended, Input, run},
+    git::{Ask, Input, run},
 };
-
-/// Neither this folder nor one above it is a repository that anybody here can write.
-const NEUTRAL: &str = "/";
 
 /// A request.
 #[derive(Debug, Default)]
@@ -42,7 +39,7 @@ async fn start(
     args: &[OsString],
     input: Input,
     cancel: Option<&CancellationToken>,
-) -> Result<Ended> {
+) -> Result<Output> {
     let mut variables = settings.plain();
     variables.retain(|(name, _)| name != "GH_REPO");
     // A git that gh starts finds no repository either.
@@ -51,13 +48,9 @@ async fn start(
         variables.push(("GH_REPO".into(), format!("{host}/{owner}/{name}").into()));
     }
     run(Ask {
-        program: "gh",
-        dir: Some(Path::new(NEUTRAL)),
-        args,
-        variables: &variables,
         input,
-        deadline: settings.remote_deadline,
         cancel,
+        ..Ask::new("gh", args, &variables, settings.remote_deadline)
     })
     .await
 }
@@ -128,7 +121,9 @@ pub(super) async fn send(
         }),
         // Nothing came back: no network, no login, no such host.
         None => {
-            let error = Output::check(ended, &[]).map_or_else(|error| error, |o| o.unreadable());
+            let error = ended
+                .check(&[])
+                .map_or_else(|error| error, |o| o.unreadable());
             Err(known(error))
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     answer::Answer,
-    dialect::{Asked, good, items, listed},
+    dialect::{Asked, good, items, listed, retitled, tip},
     host::Address,
     http::{Link, Manner, encoded},
 };
@@ -58,7 +58,7 @@ pub(super) async fn carry_out(http: Link<'_>, base: &str, asked: &Asked<'_>) -> 
         ("GET", ["pulls", number]) if asked.as_diff => {
             http.get(&format!("pulls/{number}.diff")).await
         }
-        ("GET", ["pulls", number]) => Ok(http.get(&format!("pulls/{number}")).await?.with(pull)),
+        ("GET", ["pulls", number]) => http.shown(&format!("pulls/{number}"), pull).await,
         ("PATCH", ["pulls", number]) => change(http, number, asked).await,
         ("PUT", ["pulls", number, "merge"]) => merge(http, number, asked).await,
         ("GET", ["pulls", number, "comments"]) => {
@@ -82,25 +82,23 @@ pub(super) async fn carry_out(http: Link<'_>, base: &str, asked: &Asked<'_>) -> 
         }
         ("GET", ["collaborators", login, "permission"]) => {
             let path = format!("collaborators/{}/permission", encoded(login));
-            let found = http.get(&path).await?;
-            Ok(found.with(|json| match json["permission"].as_str() {
+            let admin = |json: &Value| match json["permission"].as_str() {
                 Some("owner") => json!({ "permission": "admin" }),
                 _ => json.clone(),
-            }))
+            };
+            http.shown(&path, admin).await
         }
         ("GET", ["git", "ref", "heads", rest @ ..]) => {
-            let found = http.get(&format!("branches/{}", rest.join("/"))).await?;
-            Ok(found.with(|json| json!({ "object": { "sha": json["commit"]["id"] } })))
+            let path = format!("branches/{}", rest.join("/"));
+            http.shown(&path, tip).await
         }
         ("DELETE", ["git", "refs", "heads", rest @ ..]) => {
             let path = format!("branches/{}", rest.join("/"));
             http.send("DELETE", &path, &Value::Null).await
         }
         ("GET", ["git", "ref", "tags", rest @ ..]) => {
-            let found = http.get(&format!("tags/{}", rest.join("/"))).await?;
-            Ok(found.with(
-                |json| json!({ "object": { "sha": json["commit"]["sha"], "type": "commit" } }),
-            ))
+            let path = format!("tags/{}", rest.join("/"));
+            http.shown(&path, tip).await
         }
         // The same words.
         (
@@ -167,13 +165,8 @@ async fn change(http: Link<'_>, number: &str, asked: &Asked<'_>) -> Result<Answe
         if !there.is_good() {
             return Ok(there);
         }
-        let there = pull(&there.json()?);
-        let title = body["title"]
-            .as_str()
-            .or(there["title"].as_str())
-            .unwrap_or_default();
-        let draft = draft.unwrap_or(there["draft"] == json!(true));
-        body["title"] = json!(titled(title, draft));
+        let (title, draft) = retitled(&body, &pull(&there.json()?), draft);
+        body["title"] = json!(titled(&title, draft));
     }
     let made = http.send("PATCH", &path, &body).await?;
     Ok(made.with(pull))

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     answer::Answer,
-    dialect::{Asked, good, items, listed},
+    dialect::{Asked, good, items, listed, retitled, tip},
     host::Address,
     http::{Link, Manner, encoded},
 };
@@ -66,18 +66,14 @@ pub(super) async fn carry_out(http: Link<'_>, asked: &Asked<'_>) -> Result<Answe
             let path = format!("{}/raw_diffs", merge_request(number));
             http.get(&path).await
         }
-        ("GET", ["pulls", number]) => {
-            let found = http.get(&merge_request(number)).await?;
-            Ok(found.with(pull))
-        }
+        ("GET", ["pulls", number]) => http.shown(&merge_request(number), pull).await,
         ("PATCH", ["pulls", number]) => change(http, &merge_request(number), asked)
             .await
             .map(|made| made.with(pull)),
         ("PUT", ["pulls", number, "merge"]) => merge(http, number, asked).await,
         ("GET", ["pulls", number, "reviews"]) => {
             let path = format!("{}/approvals", merge_request(number));
-            let found = http.get(&path).await?;
-            Ok(found.with(reviewed))
+            http.shown(&path, reviewed).await
         }
         ("POST", ["pulls", number, "requested_reviewers"]) => {
             ask_reviews(http, &merge_request(number), asked).await
@@ -105,19 +101,13 @@ pub(super) async fn carry_out(http: Link<'_>, asked: &Asked<'_>) -> Result<Answe
         ("POST", ["statuses", sha]) => say_status(http, sha, asked).await,
         ("GET", ["collaborators", login, "permission"]) => permission(http, login).await,
         ("GET", ["actions", "jobs", job, "logs"]) => http.get(&format!("jobs/{job}/trace")).await,
-        ("GET", ["git", "ref", "heads", rest @ ..]) => {
-            let found = http.get(&branch(rest)).await?;
-            Ok(found.with(|json| json!({ "object": { "sha": json["commit"]["id"] } })))
-        }
+        ("GET", ["git", "ref", "heads", rest @ ..]) => http.shown(&branch(rest), tip).await,
         ("DELETE", ["git", "refs", "heads", rest @ ..]) => {
             http.send("DELETE", &branch(rest), &Value::Null).await
         }
         ("GET", ["git", "ref", "tags", rest @ ..]) => {
             let path = format!("repository/tags/{}", encoded(&rest.join("/")));
-            let found = http.get(&path).await?;
-            Ok(found.with(
-                |json| json!({ "object": { "sha": json["commit"]["id"], "type": "commit" } }),
-            ))
+            http.shown(&path, tip).await
         }
         _ => tracker(http, asked).await,
     }
@@ -177,13 +167,8 @@ async fn change(http: Link<'_>, path: &str, asked: &Asked<'_>) -> Result<Answer>
     let draft = asked.body["draft"].as_bool();
     if path.starts_with("merge_requests") && (draft.is_some() || body["title"].is_string()) {
         let there = http.get(path).await?;
-        let there = there.with(pull).json()?;
-        let title = body["title"]
-            .as_str()
-            .or(there["title"].as_str())
-            .unwrap_or_default();
-        let draft = draft.unwrap_or(there["draft"] == json!(true));
-        body["title"] = json!(titled(title, draft));
+        let (title, draft) = retitled(&body, &there.with(pull).json()?, draft);
+        body["title"] = json!(titled(&title, draft));
     }
     http.send("PUT", path, &body).await
 }

@@ -3,17 +3,14 @@
 //! to. A remote on a host that nobody knows is refused with a word: taken for a plain
 //! repository, its default branch would be pushed to without a review.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsString, path::PathBuf};
 
 use butler_protocol::Secret;
 
 use super::gh::gh_knows;
 use crate::{
     Error, Result, Settings,
-    git::{Ask, Input, run},
+    git::{Ask, run},
 };
 
 /// What kind of forge answers at a host.
@@ -21,7 +18,6 @@ use crate::{
 pub enum ForgeKind {
     /// GitHub, through the person's own `gh`.
     GitHub,
-    /// GitLab.
     GitLab,
     /// Gitea or Forgejo.
     Gitea,
@@ -45,7 +41,6 @@ pub struct ForgeHost {
 /// What this machine knows of forges.
 #[derive(Debug, Clone, Default)]
 pub struct ForgeHosts {
-    /// By host.
     pub hosts: Vec<ForgeHost>,
     /// Further certificate authorities.
     pub ca_file: Option<PathBuf>,
@@ -211,17 +206,9 @@ async fn ssh_name(settings: &Settings, alias: &str) -> Option<String> {
     if alias.is_empty() || alias.starts_with('-') || !alias.bytes().all(plain) {
         return None;
     }
-    let ended = run(Ask {
-        program: "ssh",
-        dir: Some(Path::new("/")),
-        args: &["-G", "--", alias].map(OsString::from),
-        variables: &settings.plain(),
-        input: Input::Nothing,
-        deadline: settings.local_deadline,
-        cancel: None,
-    })
-    .await
-    .ok()?;
+    let (args, variables) = (["-G", "--", alias].map(OsString::from), settings.plain());
+    let asked = Ask::new("ssh", &args, &variables, settings.local_deadline);
+    let ended = run(asked).await.ok()?;
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
     let name = said
         .lines()

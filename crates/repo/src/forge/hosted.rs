@@ -51,9 +51,7 @@ enum Way {
 
 impl HostedForge {
     /// The forge of a clone whose remote is there.
-    ///
-    /// # Errors
-    /// When the address or the certificates of this machine's config cannot be used.
+    /// Fails when the address or the certificates of this machine's config cannot be used.
     pub(super) fn new(repo: &Repo, found: Found, ca_file: Option<&Path>) -> Result<Self> {
         let http = |manner| Http::new(&found.host, &found.address, manner, ca_file).map(Arc::new);
         let way = match found.host.kind {

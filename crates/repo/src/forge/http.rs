@@ -195,6 +195,11 @@ impl<'a> Link<'a> {
         self.send("GET", path, &Value::Null).await
     }
 
+    /// The same in GitHub's fields.
+    pub(super) async fn shown(&self, path: &str, shape: fn(&Value) -> Value) -> Result<Answer> {
+        Ok(self.get(path).await?.with(shape))
+    }
+
     /// What is there, or null when nothing is.
     pub(super) async fn found(&self, path: &str) -> Result<Value> {
         let answer = self.get(path).await?;

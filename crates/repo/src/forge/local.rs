@@ -82,9 +82,6 @@ fn existing(
 
 impl LocalForge {
     /// The forge of a clone's remote.
-    ///
-    /// # Errors
-    /// When the clone has no remote.
     pub(crate) fn new(repo: &Repo) -> Result<Self> {
         repo.need_remote()?;
         Ok(Self {

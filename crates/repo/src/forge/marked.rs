@@ -6,7 +6,6 @@ const END: &str = "<!-- codebutler:end -->";
 
 /// A description with this block: in the place of the one that is there, else after what
 /// stands there.
-#[must_use]
 pub fn with_block(body: &str, block: &str) -> String {
     // A mark inside would end it early.
     let block = block.replace("<!-- codebutler:", "<!- codebutler:");
@@ -19,7 +18,6 @@ pub fn with_block(body: &str, block: &str) -> String {
 }
 
 /// A description as people read it: without the marks.
-#[must_use]
 pub fn without_marks(body: &str) -> String {
     let lines = body.lines().filter(|line| ![BEGIN, END].contains(line));
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()

@@ -12,19 +12,14 @@ use super::{CheckState, PullState};
 /// A pull request as its forge shows it now, with what people and checks say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullNow {
-    /// Which.
     pub number: PrNumber,
-    /// Its branch.
     pub branch: BranchName,
-    /// Whether it is open.
     pub state: PullState,
     /// Who ended it, if it is not.
     pub ended_by: String,
-    /// Where its branch stands.
     pub head: CommitSha,
     /// Who pushed that, unless it was one of us.
     pub pushed_by: Option<String>,
-    /// Whether it is a draft.
     pub draft: bool,
     /// Whether it does not go together with its base; nothing while nobody knows.
     pub conflict: Option<bool>,
@@ -34,16 +29,13 @@ pub struct PullNow {
     pub said: Vec<Said>,
     /// Comments and reviews that are ours.
     pub ours: BTreeSet<String>,
-    /// The checks of its head.
     pub checks: Vec<CheckNow>,
 }
 
 /// A check of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckNow {
-    /// Its name.
     pub name: String,
-    /// How it went.
     pub state: CheckState,
     /// Whether the base has it red too.
     pub red_on_base: bool,
@@ -51,13 +43,11 @@ pub struct CheckNow {
     pub job: Option<u64>,
     /// What it says of itself.
     pub summary: String,
-    /// Where people read more.
     pub url: Option<String>,
 }
 
 /// What is new, and what was seen by now. Who may write, the log of a red check and the
 /// files of a conflict are not in it: they take a look of their own.
-#[must_use]
 pub fn news(before: Option<&PullSeen>, now: &PullNow) -> (PullSeen, Vec<PullEvent>) {
     let before = before.filter(|before| before.number == now.number);
     let mut news = Vec::new();
@@ -159,7 +149,6 @@ const BEFORE: usize = 12;
 
 /// The part of a check's log that says why it failed: around the last sign of trouble,
 /// else its end. Time stamps and colours go.
-#[must_use]
 pub(super) fn why(log: &str) -> String {
     const SIGNS: [&str; 6] = [
         "##[error]",

@@ -16,7 +16,7 @@ use super::{
     call_folder::{self, CallFolder},
     inside::{self, Inside},
     outside::{is_outside, is_remote},
-    process::{Ask, Ended, Input, run},
+    process::{Ask, Input, run},
 };
 use crate::{Error, Result, lock::FileLock};
 
@@ -107,18 +107,13 @@ impl<'a> Call<'a> {
     }
 
     /// Runs it.
-    ///
-    /// # Errors
-    /// When git cannot be started, is stopped, takes too long, or ends with a
-    /// code that was not accepted.
+    /// Fails when git cannot be started, is stopped, takes too long, or ends with a code that was
+    /// not accepted.
     pub async fn run(self, cancel: &CancellationToken) -> Result<Output> {
         self.go(Some(cancel)).await
     }
 
     /// Runs it where no one can press stop; dropping the future ends it.
-    ///
-    /// # Errors
-    /// As for [`Call::run`].
     pub async fn finish(self) -> Result<Output> {
         self.go(None).await
     }
@@ -152,7 +147,7 @@ impl<'a> Call<'a> {
                     false => &places.own,
                 };
                 let ended = self.start(place, variables, cancel).await?;
-                return Output::check(ended, accepted);
+                return ended.check(accepted);
             }
             let variables = self.git.settings.inside(&overrides);
             let note = match self.input {
@@ -163,7 +158,7 @@ impl<'a> Call<'a> {
             if let Some(note) = note {
                 note.remove(&ended);
             }
-            Output::check(ended?, accepted)
+            ended?.check(accepted)
         })
     }
 
@@ -173,7 +168,7 @@ impl<'a> Call<'a> {
         places: &Places,
         mut variables: Vec<(OsString, OsString)>,
         cancel: Option<&CancellationToken>,
-    ) -> Result<Ended> {
+    ) -> Result<Output> {
         let git = self.git;
         let folder = CallFolder::new(places, &git.dir)?;
         let tree = git.files.then_some(git.dir.as_path());
@@ -189,7 +184,7 @@ impl<'a> Call<'a> {
                     places,
                     tree,
                     folder: &folder,
-                    shown: shown(&self.args),
+                    shown: Ask::new("git", &self.args, &[], Duration::ZERO).shown(),
                     args: &self.args,
                     variables,
                     input: match self.input {
@@ -211,16 +206,13 @@ impl<'a> Call<'a> {
         dir: &Path,
         mut variables: Vec<(OsString, OsString)>,
         cancel: Option<&CancellationToken>,
-    ) -> Result<Ended> {
+    ) -> Result<Output> {
         variables.append(&mut self.variables);
         run(Ask {
-            program: "git",
             dir: Some(dir),
-            args: &self.args,
-            variables: &variables,
             input: std::mem::take(&mut self.input),
-            deadline: self.deadline,
             cancel,
+            ..Ask::new("git", &self.args, &variables, self.deadline)
         })
         .await
     }
@@ -253,7 +245,7 @@ impl Note {
         Ok(note)
     }
 
-    fn remove(self, ended: &Result<Ended>) {
+    fn remove(self, ended: &Result<Output>) {
         if let (Err(_), Some(git_dir)) = (ended, self.0.parent()) {
             clear_locks(git_dir);
         }
@@ -270,23 +262,10 @@ fn clear_locks(git_dir: &Path) {
     }
 }
 
-fn shown(args: &[OsString]) -> String {
-    let ask = Ask {
-        program: "git",
-        dir: None,
-        args,
-        variables: &[],
-        input: Input::Nothing,
-        deadline: Duration::ZERO,
-        cancel: None,
-    };
-    ask.shown()
-}
-
 /// What git answered.
 #[derive(Debug, Clone)]
 pub struct Output {
-    command: String,
+    pub(crate) command: String,
     /// The exit code, one of those accepted.
     pub code: i32,
     /// Standard output as it came.
@@ -296,26 +275,20 @@ pub struct Output {
 }
 
 impl Output {
-    pub(crate) fn check(ended: Ended, accepted: &[i32]) -> Result<Self> {
-        let Ended {
-            command,
-            code,
-            stdout,
-            stderr,
-        } = ended;
-        if accepted.contains(&code) {
-            return Ok(Self {
-                command,
-                code,
-                stdout,
-                stderr,
-            });
+    pub(crate) fn check(mut self, accepted: &[i32]) -> Result<Self> {
+        if accepted.contains(&self.code) {
+            return Ok(self);
         }
         // Some commands (push --porcelain, merge) explain themselves on stdout.
-        let stderr = match stderr.is_empty() {
-            true => String::from_utf8_lossy(&stdout).trim().to_owned(),
-            false => stderr,
-        };
+        if self.stderr.is_empty() {
+            self.stderr = self.text();
+        }
+        let Self {
+            command,
+            code,
+            stderr,
+            ..
+        } = self;
         Err(Error::Failed {
             command,
             code,
@@ -324,7 +297,6 @@ impl Output {
     }
 
     /// Standard output as trimmed text.
-    #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).trim().to_owned()
     }
@@ -344,7 +316,6 @@ impl Output {
     }
 
     /// An error that says that this answer makes no sense.
-    #[must_use]
     pub fn unreadable(&self) -> Error {
         Error::Unreadable {
             command: self.command.clone(),

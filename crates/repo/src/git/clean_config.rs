@@ -9,11 +9,11 @@ use std::{
 };
 
 use super::local_config::places;
+use butler_protocol::among;
 
 /// What is shown in the place of a repository's config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CleanConfig {
-    /// The config.
     pub at: PathBuf,
     /// What is to be shown there instead.
     pub from: PathBuf,
@@ -24,7 +24,6 @@ pub struct CleanConfig {
 /// A cleaned copy of the config of the repository around `dir`'s files, made if it is
 /// missing or old. Nothing where there is no repository, or no copy can be made: then
 /// the config must not be shown.
-#[must_use]
 pub fn clean_config(dir: &Path) -> Option<CleanConfig> {
     clean_config_of(&places(dir)?.common)
 }
@@ -50,14 +49,7 @@ pub(super) fn clean_config_of(common: &Path) -> Option<CleanConfig> {
 }
 
 /// Sections that say how to log in somewhere.
-const LOGINS: &[&str] = &[
-    "http",
-    "credential",
-    "sendemail",
-    "imap",
-    "github",
-    "gitlab",
-];
+const LOGINS: &str = "http credential sendemail imap github gitlab";
 /// What a key is called that holds a secret.
 const SECRETS: &[&str] = &[
     "token", "password", "passwd", "secret", "header", "auth", "cookie",
@@ -70,7 +62,7 @@ fn cleaned(text: &str) -> String {
     for line in whole_lines(text) {
         let mut rest = line.trim();
         if let Some((header, after)) = split_header(rest) {
-            in_login = LOGINS.contains(&section(header).as_str());
+            in_login = among(LOGINS, &section(header));
             if !in_login {
                 kept.push_str(&format!("{}\n", without_logins(header)));
             }

@@ -14,29 +14,18 @@ use std::{
     time::Duration,
 };
 
+use butler_protocol::among;
 use butler_sandbox::{Command, Ended as End, Exit, Limits, Profile, Sandbox, Stdin, Strength};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    call_folder::CallFolder,
-    clean_config::clean_config_of,
-    local_config::Places,
-    objects,
-    process::{Ended, OUTPUT_LIMIT},
+    call_folder::CallFolder, clean_config::clean_config_of, local_config::Places, objects,
+    process::OUTPUT_LIMIT,
 };
-use crate::{Error, Result};
+use crate::{Error, Output, Result};
 
 /// What leaves even the git state of the worktree as it is.
-const READS: &[&str] = &[
-    "status",
-    "diff",
-    "diff-tree",
-    "ls-files",
-    "log",
-    "show",
-    "cherry",
-    "merge-tree",
-];
+const READS: &str = "status diff diff-tree ls-files log show cherry merge-tree";
 
 static HELPER: OnceLock<PathBuf> = OnceLock::new();
 static SANDBOX: OnceLock<Option<Sandbox>> = OnceLock::new();
@@ -83,7 +72,7 @@ pub(super) struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    pub(super) async fn run(self, cancel: Option<&CancellationToken>) -> Result<Ended> {
+    pub(super) async fn run(self, cancel: Option<&CancellationToken>) -> Result<Output> {
         let errors = self.folder.path.join("errors");
         let never = CancellationToken::new();
         let command = self.command(&errors);
@@ -132,7 +121,7 @@ impl Inside<'_> {
             .get(OsStr::new("GIT_INDEX_FILE"))
             .is_some_and(|index| Path::new(index).starts_with(scratch));
         let first = self.args.first().and_then(|arg| arg.to_str());
-        let reads = own_index || first.is_some_and(|first| READS.contains(&first));
+        let reads = own_index || first.is_some_and(|first| among(READS, first));
         let mut profile = match self.tree {
             Some(tree) if !reads => {
                 let mut profile = Profile::new(tree);
@@ -166,7 +155,7 @@ impl Inside<'_> {
         profile
     }
 
-    fn ended(self, exit: Exit, stderr: &[u8]) -> Result<Ended> {
+    fn ended(self, exit: Exit, stderr: &[u8]) -> Result<Output> {
         let command = self.shown;
         let stderr = String::from_utf8_lossy(stderr).trim().to_owned();
         let stopped = |why: &str| Error::Failed {
@@ -194,7 +183,7 @@ impl Inside<'_> {
             return Err(Error::TooMuch { command, limit });
         }
         let code = exit.code.or(exit.signal.map(|signal| -signal));
-        Ok(Ended {
+        Ok(Output {
             command,
             code: code.unwrap_or(-1),
             stdout: exit.output,

@@ -16,9 +16,9 @@ use std::{
 use super::{
     Settings,
     call::path_of,
-    process::{Ask, Input, run},
+    process::{Ask, run},
 };
-use crate::{Error, Result, git::Output};
+use crate::{Error, Result};
 
 /// Where a worktree keeps its state.
 #[derive(Debug, Clone)]
@@ -116,17 +116,12 @@ async fn look(dir: &Path, settings: &Settings) -> Result<Vec<(String, String)>> 
         variables.push(("GIT_CEILING_DIRECTORIES".into(), parent.into()));
     }
     let args = ["config", "--list", "--no-includes", "--show-origin", "-z"];
+    let args = args.map(std::ffi::OsString::from);
     let ended = run(Ask {
-        program: "git",
         dir: Some(dir),
-        args: &args.map(Into::into),
-        variables: &variables,
-        input: Input::Nothing,
-        deadline: settings.local_deadline,
-        cancel: None,
-    })
-    .await?;
-    let output = Output::check(ended, &[0])?;
+        ..Ask::new("git", &args, &variables, settings.local_deadline)
+    });
+    let output = ended.await?.check(&[0])?;
     let mut overrides = Vec::new();
     let mut fields = output.stdout.split(|b| *b == 0);
     while let (Some(origin), Some(entry)) = (fields.next(), fields.next()) {

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use data_encoding::HEXLOWER;
 use flate2::read::ZlibDecoder;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
@@ -102,11 +103,11 @@ fn is_named(file: &Path, name: &str) -> io::Result<bool> {
     if name.len() == 40 {
         let mut sum = Sha1::default();
         pieces(content, |piece| sha1::Digest::update(&mut sum, piece))?;
-        return Ok(text(&sha1::Digest::finalize(sum)) == name);
+        return Ok(HEXLOWER.encode(&sha1::Digest::finalize(sum)) == name);
     }
     let mut sum = Sha256::default();
     pieces(content, |piece| sum.update(piece))?;
-    Ok(text(&sum.finalize()) == name)
+    Ok(HEXLOWER.encode(&sum.finalize()) == name)
 }
 
 fn pieces(mut content: impl Read, mut take: impl FnMut(&[u8])) -> io::Result<()> {
@@ -117,10 +118,6 @@ fn pieces(mut content: impl Read, mut take: impl FnMut(&[u8])) -> io::Result<()>
             read => take(&buffer[..read]),
         }
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

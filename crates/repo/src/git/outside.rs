@@ -3,75 +3,36 @@
 
 use std::ffi::OsString;
 
-/// A command that reads no working tree, and what it must say for that.
-struct Outside {
-    command: &'static str,
-    must_say: &'static [&'static str],
-}
-
-/// What runs outside. All of it has the git folder as its place (or, to find a remote,
-/// the clone's top as its folder) and no working tree, so that no attribute, filter, hook, monitor or nested repository is
-/// looked at; config that names programs is taken away as everywhere.
-const OUTSIDE: &[Outside] = &[
-    // To the remote and back, with the person's credentials: objects and refs.
-    plain("fetch"),
-    plain("push"),
-    plain("ls-remote"),
-    // Config files, as text.
-    plain("config"),
-    plain("remote"),
-    plain("check-ref-format"),
-    // Refs, and the commits that they name.
-    plain("for-each-ref"),
-    plain("update-ref"),
-    plain("symbolic-ref"),
-    plain("rev-parse"),
-    plain("rev-list"),
-    plain("merge-base"),
-    // Objects as they are stored; their content is looked at by nobody.
-    plain("cat-file"),
-    plain("ls-tree"),
-    plain("mktree"),
-    plain("mktag"),
-    plain("commit-tree"),
-    // Objects and refs are put together; none is taken away.
-    Outside {
-        command: "repack",
-        must_say: &["-d", "-l", "--geometric=2"],
-    },
-    plain("pack-refs"),
-    // Is told the bytes of files, and looks at none.
-    plain("fast-import"),
-    Outside {
-        command: "hash-object",
-        must_say: &["--stdin", "--no-filters"],
-    },
-    // Makes a new repository that has no files.
-    Outside {
-        command: "init",
-        must_say: &["--bare", "--template="],
-    },
-    // Makes an empty folder and the file in it that leads to the git state.
-    Outside {
-        command: "worktree",
-        must_say: &["add", "--no-checkout"],
-    },
-];
-
-const fn plain(command: &'static str) -> Outside {
-    Outside {
-        command,
-        must_say: &[],
-    }
-}
-
-/// Whether a command may run outside.
+/// Whether a command may run outside: it reads no working tree, and says what it must for
+/// that. All of it has the git folder as its place (or, to find a remote, the clone's top as
+/// its folder) and no working tree, so that no attribute, filter, hook, monitor or nested
+/// repository is looked at; config that names programs is taken away as everywhere.
 pub(super) fn is_outside(args: &[OsString]) -> bool {
+    let command = args.first().and_then(|first| first.to_str());
+    let must_say: &[&str] = match command.unwrap_or_default() {
+        // To the remote and back, with the person's credentials: objects and refs.
+        "fetch" | "push" | "ls-remote" => &[],
+        // Config files, as text.
+        "config" | "remote" | "check-ref-format" => &[],
+        // Refs, and the commits that they name.
+        "for-each-ref" | "update-ref" | "symbolic-ref" => &[],
+        "rev-parse" | "rev-list" | "merge-base" => &[],
+        // Objects as they are stored; their content is looked at by nobody.
+        "cat-file" | "ls-tree" | "mktree" | "mktag" | "commit-tree" => &[],
+        // Objects and refs are put together; none is taken away.
+        "repack" => &["-d", "-l", "--geometric=2"],
+        "pack-refs" => &[],
+        // Is told the bytes of files, and looks at none.
+        "fast-import" => &[],
+        "hash-object" => &["--stdin", "--no-filters"],
+        // Makes a new repository that has no files.
+        "init" => &["--bare", "--template="],
+        // Makes an empty folder and the file in it that leads to the git state.
+        "worktree" => &["add", "--no-checkout"],
+        _ => return false,
+    };
     let says = |word: &&str| args.iter().any(|arg| arg == word);
-    OUTSIDE.iter().any(|outside| {
-        args.first().is_some_and(|first| first == outside.command)
-            && outside.must_say.iter().all(says)
-    })
+    must_say.iter().all(says)
 }
 
 /// Whether a command goes to the remote.

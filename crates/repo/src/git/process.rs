@@ -13,7 +13,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Result};
+use crate::{Error, Output, Result};
 
 /// More than any diff that a person or model will read.
 pub(super) const OUTPUT_LIMIT: usize = 64 * 1024 * 1024;
@@ -25,7 +25,6 @@ pub(crate) enum Input {
     /// `/dev/null`.
     #[default]
     Nothing,
-    /// These bytes.
     Bytes(Vec<u8>),
     /// A lock file. The child shares the lock with us: if we are killed it stays
     /// locked until the child is done too.
@@ -43,7 +42,26 @@ pub(crate) struct Ask<'a> {
     pub cancel: Option<&'a CancellationToken>,
 }
 
-impl Ask<'_> {
+impl<'a> Ask<'a> {
+    /// What neither says nor leaves anything. Neither the root folder nor one above it is a
+    /// repository that anybody here can write.
+    pub(crate) fn new(
+        program: &'a str,
+        args: &'a [OsString],
+        variables: &'a [(OsString, OsString)],
+        deadline: Duration,
+    ) -> Self {
+        let (dir, input, cancel) = (Some(Path::new("/")), Input::Nothing, None);
+        Self {
+            program,
+            dir,
+            args,
+            variables,
+            input,
+            deadline,
+            cancel,
+        }
+    }
     /// The command as people read it.
     pub(crate) fn shown(&self) -> String {
         let mut text = self.program.to_owned();
@@ -55,17 +73,8 @@ impl Ask<'_> {
     }
 }
 
-/// What a command left behind.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub command: String,
-    pub code: i32,
-    pub stdout: Vec<u8>,
-    pub stderr: String,
-}
-
 /// Runs a command to its end. Any exit code is an answer, not an error.
-pub(crate) async fn run(ask: Ask<'_>) -> Result<Ended> {
+pub(crate) async fn run(ask: Ask<'_>) -> Result<Output> {
     let command = ask.shown();
     if ask.cancel.is_some_and(CancellationToken::is_cancelled) {
         return Err(Error::Cancelled { what: command });
@@ -121,7 +130,7 @@ fn start(ask: &Ask<'_>, command: &str) -> Result<Child> {
     builder.spawn().map_err(source)
 }
 
-async fn talk(child: &mut Child, bytes: Vec<u8>, command: &str) -> Result<Ended> {
+async fn talk(child: &mut Child, bytes: Vec<u8>, command: &str) -> Result<Output> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write = async {
         if let Some(mut pipe) = stdin {
@@ -137,7 +146,7 @@ async fn talk(child: &mut Child, bytes: Vec<u8>, command: &str) -> Result<Ended>
     })?;
     use std::os::unix::process::ExitStatusExt;
     let code = status.code().or(status.signal().map(|signal| -signal));
-    Ok(Ended {
+    Ok(Output {
         command: command.to_owned(),
         code: code.unwrap_or(-1),
         stdout,

@@ -31,7 +31,6 @@ impl Git {
         Ok(call.run(cancel).await?.text())
     }
 
-    /// The tree of a commit.
     pub(crate) async fn tree_of(&self, commit: &str, cancel: &CancellationToken) -> Result<String> {
         let call = self.call(["rev-parse", "--verify", "--end-of-options"]);
         let call = call.arg(format!("{commit}^{{tree}}"));

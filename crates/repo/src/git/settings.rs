@@ -2,44 +2,19 @@
 //! it sees, which config we force, and what we take over from the person's own
 //! git config (how to reach remotes, and nothing else).
 
-use std::{ffi::OsString, path::Path, time::Duration};
+use std::{ffi::OsString, time::Duration};
 
 use tokio::sync::OnceCell;
 
-use super::process::{Ask, Input, run};
+use super::process::{Ask, run};
 use crate::Result;
 
 /// What git needs of our environment to reach a remote. Everything else, and
 /// above all every `GIT_DIR`, `GIT_INDEX_FILE` and token of ours, stays here.
-const PASSED: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "TMPDIR",
-    "XDG_CONFIG_HOME",
-    "XDG_CACHE_HOME",
-    "XDG_RUNTIME_DIR",
-    "XDG_STATE_HOME",
-    "SSH_AUTH_SOCK",
-    "SSH_AGENT_PID",
-    "GIT_SSH_COMMAND",
-    "GIT_SSL_CAINFO",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "http_proxy",
-    "https_proxy",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "no_proxy",
-    "GH_TOKEN",
-    "GITHUB_TOKEN",
-    "GH_HOST",
-    "GH_ENTERPRISE_TOKEN",
-    "GH_CONFIG_DIR",
-];
+const PASSED: &str = "PATH HOME USER LOGNAME TMPDIR XDG_CONFIG_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR \
+    XDG_STATE_HOME SSH_AUTH_SOCK SSH_AGENT_PID GIT_SSH_COMMAND GIT_SSL_CAINFO SSL_CERT_FILE \
+    SSL_CERT_DIR http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY no_proxy \
+    GH_TOKEN GITHUB_TOKEN GH_HOST GH_ENTERPRISE_TOKEN GH_CONFIG_DIR";
 
 /// Variables that hold whatever the process says.
 const FORCED: &[(&str, &str)] = &[
@@ -131,17 +106,15 @@ pub struct Settings {
 
 impl Settings {
     /// From this process's environment.
-    #[must_use]
     pub fn from_process() -> Self {
         Self::from_variables(std::env::vars_os())
     }
 
     /// From a given environment, which is scrubbed like a process's own.
-    #[must_use]
     pub fn from_variables(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let variables = variables
             .into_iter()
-            .filter(|(name, _)| PASSED.iter().any(|passed| name == passed))
+            .filter(|(name, _)| PASSED.split(' ').any(|passed| name == passed))
             .map(|(name, value)| match value.to_str() {
                 Some(ssh) if name == "GIT_SSH_COMMAND" => (name, without_questions(ssh).into()),
                 _ => (name, value),
@@ -213,23 +186,12 @@ impl Settings {
         variables.retain(|(name, _)| name != "GIT_CONFIG_NOSYSTEM" && name != "GIT_CONFIG_GLOBAL");
         // No repository is looked at: an empty GIT_DIR is none.
         variables.push(("GIT_DIR".into(), "/dev/null".into()));
-        let output = run(Ask {
-            program: "git",
-            dir: Some(Path::new("/")),
-            args: &["config", "--list", "--includes", "-z"].map(OsString::from),
-            variables: &variables,
-            input: Input::Nothing,
-            deadline: self.local_deadline,
-            cancel: None,
-        })
-        .await?;
-        Ok(output.stdout)
+        let args = ["config", "--list", "--includes", "-z"].map(OsString::from);
+        let asked = Ask::new("git", &args, &variables, self.local_deadline);
+        Ok(run(asked).await?.stdout)
     }
 
     /// Whether the person signs commits wherever they work.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub async fn signs_commits(&self) -> Result<bool> {
         let listing = self.listing().await?;
         let last = config_entries(&listing).filter(|(key, _)| key == "commit.gpgsign");

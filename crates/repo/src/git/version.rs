@@ -1,11 +1,11 @@
 //! Which git this is. Merge forecasts need `git merge-tree --write-tree`, so that
 //! an older one is refused at the start and not in the middle of a thread.
 
-use std::{ffi::OsString, path::Path, time::Duration};
+use std::{ffi::OsString, time::Duration};
 
 use super::{
     Settings,
-    process::{Ask, Input, run},
+    process::{Ask, run},
 };
 use crate::{Error, Result};
 
@@ -13,24 +13,15 @@ use crate::{Error, Result};
 const OLDEST: (u32, u32) = (2, 38);
 
 /// The version of git on this machine, as in `2.47.3`.
-///
-/// # Errors
-/// [`Error::TooOld`] below 2.38; when there is no git.
+/// Fails with [`Error::TooOld`] below 2.38; when there is no git.
 pub async fn git_version() -> Result<String> {
     version(&Settings::from_process()).await
 }
 
 pub(crate) async fn version(settings: &Settings) -> Result<String> {
-    let ended = run(Ask {
-        program: "git",
-        dir: Some(Path::new("/")),
-        args: &[OsString::from("version")],
-        variables: &settings.plain(),
-        input: Input::Nothing,
-        deadline: Duration::from_secs(30),
-        cancel: None,
-    })
-    .await?;
+    let (args, variables) = ([OsString::from("version")], settings.plain());
+    let asked = Ask::new("git", &args, &variables, Duration::from_secs(30));
+    let ended = run(asked).await?;
     let text = String::from_utf8_lossy(&ended.stdout);
     let number = text.trim().trim_start_matches("git version ").to_owned();
     match parse(&number) {

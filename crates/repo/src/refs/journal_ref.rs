@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Repo, Result,
-    commits::{commit::Commit, tree},
+    commits::tree,
     refs::push::{Pushed, RefChange},
 };
 
@@ -15,9 +15,7 @@ const FILE: &str = "journal.md";
 
 impl Repo {
     /// Keeps the story of a thread, as it is by now; earlier ones are its history.
-    ///
-    /// # Errors
-    /// When git cannot write it, or the remote cannot be reached.
+    /// Fails when git cannot write it, or the remote cannot be reached.
     pub async fn keep_journal(
         &self,
         thread: &ThreadId,
@@ -35,11 +33,7 @@ impl Repo {
         // What the remote has is what we had; or nothing yet, when it was away.
         let had = before.as_ref().map(CommitSha::as_str);
         for lease in had.into_iter().chain([""]) {
-            let change = RefChange {
-                name: &name,
-                to: Some(commit.as_str()),
-                lease: Some(lease),
-            };
+            let change = RefChange::new(&name, commit.as_str(), Some(lease));
             if matches!(self.push_refs(&[change], cancel).await?, Pushed::Done) {
                 break;
             }
@@ -64,13 +58,9 @@ impl Repo {
             return Ok(before.clone());
         }
         let parents: Vec<&str> = before.iter().map(|before| before.as_str()).collect();
-        let commit = Commit {
-            tree: &tree,
-            parents: &parents,
-            message: &format!("journal of thread {thread}\n"),
-            role: Role::Lead,
-        };
-        let commit = commit.write(git, cancel).await?;
+        let message = format!("journal of thread {thread}\n");
+        let commit = git.commit(&tree, &parents, &message, Role::Lead, cancel);
+        let commit = commit.await?;
         // Only if nobody was faster; an empty old value means that there was none.
         let old = before.map_or("", CommitSha::as_str);
         git.call(["update-ref", "--no-deref", name, commit.as_str(), old])

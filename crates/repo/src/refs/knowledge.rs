@@ -16,9 +16,6 @@ const ATTEMPTS: u32 = 5;
 
 impl Repo {
     /// The hidden worktree of a thread's knowledge, made if there is none.
-    ///
-    /// # Errors
-    /// As for [`Repo::create`].
     pub async fn knowledge(
         &self,
         thread: &ThreadId,
@@ -31,9 +28,6 @@ impl Repo {
     }
 
     /// Removes the hidden worktree; what is only there is saved first.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn remove_knowledge(
         &self,
         thread: &ThreadId,
@@ -54,10 +48,8 @@ impl Repo {
 impl Worktree {
     /// Puts committed knowledge straight onto the default branch, as a
     /// fast-forward. Refuses when anything outside `.codebutler/` was changed.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] for other files, [`Error::Outpaced`] when others kept
-    /// being faster, [`Error::Conflict`] when the rebase does not go through.
+    /// Fails with [`Error::Refused`] for other files, [`Error::Outpaced`] when others kept being
+    /// faster, [`Error::Conflict`] when the rebase does not go through.
     pub async fn land_knowledge(&self, cancel: &CancellationToken) -> Result<CommitSha> {
         let repo = self.repo();
         let default = repo.default_ref();
@@ -70,11 +62,7 @@ impl Worktree {
             }
             let head = self.head().await?;
             self.only_knowledge(&default, cancel).await?;
-            let change = RefChange {
-                name: &target,
-                to: Some(head.as_str()),
-                lease: None,
-            };
+            let change = RefChange::new(&target, head.as_str(), None);
             match repo.push_refs(&[change], cancel).await? {
                 Pushed::Done => return Ok(head),
                 Pushed::Behind => jitter(attempt, cancel).await?,
@@ -95,10 +83,10 @@ impl Worktree {
             .map(path_of)
             .find(|path| !path.starts_with(".codebutler"));
         match foreign {
-            Some(path) => Err(Error::Refused {
-                name: self.branch.to_string(),
-                reason: format!("`{}` is not knowledge", path.display()),
-            }),
+            Some(path) => {
+                let why = format!("`{}` is not knowledge", path.display());
+                Err(Error::refused(self.branch.as_str(), why))
+            }
             None => Ok(()),
         }
     }

@@ -6,10 +6,7 @@ use butler_protocol::{CommitSha, Role, fault};
 use tokio_util::sync::CancellationToken;
 
 use super::push::{Pushed, RefChange, jitter};
-use crate::{
-    Error, KEY_TRAILER, Repo, Result,
-    commits::{commit::Commit, tree},
-};
+use crate::{Error, KEY_TRAILER, Repo, Result, commits::tree};
 
 const ATTEMPTS: u32 = 5;
 const FOLDER: &str = ".codebutler";
@@ -34,15 +31,11 @@ pub struct MemoryCommit<'a> {
     pub message: &'a str,
     /// A commit with this key is not made a second time.
     pub key: &'a str,
-    /// Who commits.
     pub role: Role,
 }
 
 impl Repo {
     /// A file of the team's memory as the default branch of the remote has it now.
-    ///
-    /// # Errors
-    /// When git or the remote fails.
     pub async fn memory_file(
         &self,
         name: &str,
@@ -53,9 +46,6 @@ impl Repo {
     }
 
     /// The same at a commit.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn memory_file_at(
         &self,
         commit: &CommitSha,
@@ -67,9 +57,6 @@ impl Repo {
 
     /// Files of the team's memory as the default branch of the remote has them now, and
     /// its commit.
-    ///
-    /// # Errors
-    /// When git or the remote fails.
     pub async fn memory_files(
         &self,
         names: &[&str],
@@ -84,9 +71,7 @@ impl Repo {
     /// Changes one file: `change` makes its new text from the present one, again when
     /// somebody was faster. Gives the commit on the default branch; nothing when
     /// `change` refuses.
-    ///
-    /// # Errors
-    /// [`Error::Outpaced`] when others kept being faster, [`Error::Refused`] when the
+    /// Fails with [`Error::Outpaced`] when others kept being faster, [`Error::Refused`] when the
     /// remote does not take it.
     pub async fn change_memory_file(
         &self,
@@ -108,9 +93,6 @@ impl Repo {
     }
 
     /// The same for several files in one commit.
-    ///
-    /// # Errors
-    /// As for one.
     pub async fn change_memory_files(
         &self,
         new: MemoryCommit<'_>,
@@ -133,11 +115,7 @@ impl Repo {
             let files: Vec<(&str, String)> = names.iter().copied().zip(texts).collect();
             let commit = self.commit_files(&base, new, &files, cancel).await?;
             fault("repo.before-memory");
-            let push = RefChange {
-                name: &target,
-                to: Some(commit.as_str()),
-                lease: None,
-            };
+            let push = RefChange::new(&target, commit.as_str(), None);
             let pushed = self.push_refs(&[push], cancel).await?;
             fault("repo.after-memory");
             match pushed {
@@ -152,10 +130,7 @@ impl Repo {
     async fn newest(&self) -> Result<CommitSha> {
         let default = self.default_ref();
         let newest = self.resolve(&default).await?;
-        newest.ok_or_else(|| Error::Refused {
-            name: default,
-            reason: "the default branch has no commit yet".to_owned(),
-        })
+        newest.ok_or_else(|| Error::refused(default, "the default branch has no commit yet"))
     }
 
     async fn files_at(
@@ -202,10 +177,8 @@ impl Repo {
             return Ok(None);
         };
         if !own.is_file() {
-            return Err(Error::Refused {
-                name: format!("{FOLDER}/{name}"),
-                reason: "it is no file there, but a link or a folder".to_owned(),
-            });
+            let why = "it is no file there, but a link or a folder";
+            return Err(Error::refused(format!("{FOLDER}/{name}"), why));
         }
         let text = self
             .git()
@@ -238,13 +211,9 @@ impl Repo {
         TreeEntry::put(&mut root, "040000 tree", folder, FOLDER);
         let root = self.tree_with(&root, cancel).await?;
         let message = format!("{}\n\n{KEY_TRAILER}: {}\n", new.message, new.key);
-        let commit = Commit {
-            tree: &root,
-            parents: &[parent.as_str()],
-            message: &message,
-            role: new.role,
-        };
-        commit.write(git, cancel).await
+        let parents = [parent.as_str()];
+        git.commit(&root, &parents, &message, new.role, cancel)
+            .await
     }
 
     /// The entries of a tree; none where there is no such folder.

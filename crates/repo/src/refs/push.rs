@@ -29,11 +29,9 @@ pub(crate) enum Pushed {
 impl Worktree {
     /// Pushes the branch; rebases on what others pushed meanwhile. Gives the
     /// commit that is now on the remote. Without a remote, that is just the head.
-    ///
-    /// # Errors
-    /// [`Error::Conflict`] when the rebase does not go through (nothing is
-    /// changed then), [`Error::Dirty`] when a rebase is needed and files are
-    /// uncommitted, [`Error::Outpaced`] when others kept being faster.
+    /// Fails with [`Error::Conflict`] when the rebase does not go through (nothing is changed
+    /// then), [`Error::Dirty`] when a rebase is needed and files are uncommitted,
+    /// [`Error::Outpaced`] when others kept being faster.
     pub async fn push(&self, cancel: &CancellationToken) -> Result<CommitSha> {
         let writer = self.writer(cancel).await?;
         if self.repo().remote().is_none() {
@@ -71,9 +69,7 @@ impl Worktree {
 
     /// Puts our work on top of what others pushed to this branch, as last fetched.
     /// Whether there was anything.
-    ///
-    /// # Errors
-    /// As for [`Worktree::push`]; nothing is changed then.
+    /// Fails as for [`Worktree::push`]; nothing is changed then.
     pub async fn take_over(&self, cancel: &CancellationToken) -> Result<bool> {
         let theirs = self.repo().tracking_ref(&self.branch);
         let Some(tip) = self.repo().resolve(&theirs).await? else {
@@ -168,9 +164,6 @@ impl Worktree {
 
     /// Rebases this branch on the fetched default branch and pushes the result,
     /// by force but only over what we have seen. The old tip is saved first.
-    ///
-    /// # Errors
-    /// As for [`Worktree::push`].
     pub async fn rebase_on_default(&self, cancel: &CancellationToken) -> Result<CommitSha> {
         if !name::is_ours(&self.branch) {
             return Err(Error::NotOurs {
@@ -237,11 +230,7 @@ impl Worktree {
         cancel: &CancellationToken,
     ) -> Result<Pushed> {
         let target = format!("refs/heads/{}", self.branch);
-        let change = RefChange {
-            name: &target,
-            to: Some(head.as_str()),
-            lease,
-        };
+        let change = RefChange::new(&target, head.as_str(), lease);
         fault("repo.before-push");
         let pushed = self.repo().push_refs(&[change], cancel).await?;
         fault("repo.after-push");
@@ -352,6 +341,19 @@ pub(crate) struct RefChange<'a> {
     pub lease: Option<&'a str>,
 }
 
+impl<'a> RefChange<'a> {
+    pub(crate) fn new(name: &'a str, to: &'a str, lease: Option<&'a str>) -> Self {
+        let to = Some(to);
+        Self { name, to, lease }
+    }
+
+    /// Deletes it from where it stands.
+    pub(crate) fn gone(name: &'a str, at: &'a str) -> Self {
+        let (to, lease) = (None, Some(at));
+        Self { name, to, lease }
+    }
+}
+
 impl crate::Repo {
     /// Moves refs on the remote, all or none. Each change is a fast-forward or
     /// carries the value it replaces.
@@ -421,10 +423,10 @@ fn verdict(output: &crate::Output) -> Result<Pushed> {
     // "atomic": fell only because another ref of the same push did.
     let outrun = |why: &str| OUTRUN.iter().any(|sign| why.contains(sign));
     match rejected.iter().find(|(_, why)| !outrun(why)) {
-        Some((refs, why)) => Err(Error::Refused {
-            name: (*refs).to_owned(),
-            reason: format!("{why} {}", output.stderr).trim().to_owned(),
-        }),
+        Some((refs, why)) => {
+            let why = format!("{why} {}", output.stderr);
+            Err(Error::refused(*refs, why.trim()))
+        }
         None if !rejected.is_empty() => Ok(Pushed::Behind),
         None if output.code == 0 => Ok(Pushed::Done),
         None => Err(output.unreadable()),

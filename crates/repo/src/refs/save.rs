@@ -10,12 +10,7 @@ use std::{fs, path::Path};
 use butler_protocol::{CommitSha, Role, fault};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    Git, Repo, Result,
-    commits::{commit::Commit, tree},
-    repo::resolve,
-    worktree::status,
-};
+use crate::{Git, Repo, Result, commits::tree, repo::resolve, worktree::status};
 
 pub(crate) const SAVED: &str = "refs/codebutler/saved";
 
@@ -24,15 +19,11 @@ pub(crate) const SAVED: &str = "refs/codebutler/saved";
 pub struct Saved {
     /// `refs/codebutler/saved/<name>/<n>`.
     pub name: String,
-    /// The commit that holds it.
     pub commit: CommitSha,
 }
 
 impl Repo {
     /// What was saved under a name (a thread's short id, `_base`), oldest first.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub async fn saved(&self, name: &str, cancel: &CancellationToken) -> Result<Vec<Saved>> {
         let refs = self
             .git()
@@ -120,13 +111,9 @@ impl Repo {
                 return Ok(newest.clone());
             }
         }
-        let commit = Commit {
-            tree,
-            parents: &shas,
-            message: &format!("saved: {why}\n"),
-            role: Role::Pm,
-        };
-        let commit = commit.write(self.git(), cancel).await?;
+        let message = format!("saved: {why}\n");
+        let commit = self.git().commit(tree, &shas, &message, Role::Pm, cancel);
+        let commit = commit.await?;
         let next = before.last().map_or(0, |saved| number(&saved.name)) + 1;
         let name = format!("{SAVED}/{name}/{next}");
         fault("repo.before-save");
@@ -196,13 +183,9 @@ async fn staged(
     {
         return Ok(None);
     }
-    let commit = Commit {
-        tree: &tree.text(),
-        parents: &parents,
-        message: "saved: staged files\n",
-        role: Role::Pm,
-    };
-    commit.write(git, cancel).await.map(Some)
+    let (tree, message) = (tree.text(), "saved: staged files\n");
+    let commit = git.commit(&tree, &parents, message, Role::Pm, cancel);
+    commit.await.map(Some)
 }
 
 /// The number of the newest one under a name; 0 when there is none.

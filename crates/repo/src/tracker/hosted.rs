@@ -151,10 +151,8 @@ impl HostedForge {
             if let Some(commit) = self.tagged(&new.tag).await?
                 && commit != new.commit
             {
-                return Err(Error::Refused {
-                    name: new.tag.clone(),
-                    reason: format!("this tag is at {commit}, and tags are not moved"),
-                });
+                let why = format!("this tag is at {commit}, and tags are not moved");
+                return Err(Error::refused(new.tag.as_str(), why));
             }
             let body = json!({
                 "tag_name": new.tag,

@@ -101,7 +101,8 @@ impl LocalForge {
             .run(&self.cancel)
             .await?;
         if well_formed.code != 0 || new.tag.starts_with('-') {
-            return Err(refused(&new.tag, "git does not allow this name for a tag"));
+            let why = "git does not allow this name for a tag";
+            return Err(Error::refused(&*new.tag, why));
         }
         for attempt in 0..ATTEMPTS {
             let there = self.releases().await?;
@@ -119,28 +120,18 @@ impl LocalForge {
             );
             let made = git.call(["mktag"]).input(text).run(&self.cancel).await?;
             fault("forge.before-tag");
-            let change = RefChange {
-                name: &name,
-                to: Some(&made.text()),
-                lease: Some(""),
-            };
+            let made = made.text();
+            let change = RefChange::new(&name, &made, Some(""));
             let pushed = repo.push_refs(&[change], &self.cancel).await?;
             fault("forge.after-tag");
             if pushed == Pushed::Behind {
                 jitter(attempt, &self.cancel).await?;
             }
         }
-        Err(refused(
-            &new.tag,
+        Err(Error::refused(
+            &*new.tag,
             "a tag of this name is there that is no release",
         ))
-    }
-}
-
-fn refused(tag: &str, reason: &str) -> Error {
-    Error::Refused {
-        name: tag.to_owned(),
-        reason: reason.to_owned(),
     }
 }
 
@@ -153,7 +144,7 @@ pub(super) fn settle(there: Release, meant: &NewRelease) -> Result<Release> {
         "this release is of {}, and tags are not moved",
         there.commit
     );
-    Err(refused(&meant.tag, &reason))
+    Err(Error::refused(&*meant.tag, reason))
 }
 
 impl LocalForge {

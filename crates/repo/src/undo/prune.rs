@@ -17,9 +17,6 @@ const YOUNG: i64 = 14 * 24 * 60 * 60;
 
 impl Repo {
     /// Deletes the names of saved files that nobody will ask for; how many.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn prune_saved(&self, now: i64, cancel: &CancellationToken) -> Result<usize> {
         let saved = list(self.git(), cancel).await?;
         // Only as it was looked at: a name can be taken again.

@@ -12,6 +12,7 @@ use std::{
     time::SystemTime,
 };
 
+use data_encoding::HEXLOWER;
 use flate2::{Compression, write::ZlibEncoder};
 use sha1::{Digest, Sha1};
 
@@ -97,17 +98,9 @@ impl Store {
 }
 
 pub(super) fn hex(id: &Id) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(id)
 }
 
 pub(super) fn of_hex(text: &str) -> Option<Id> {
-    let mut id = [0; 20];
-    let digits = text.as_bytes();
-    if digits.len() != 40 {
-        return None;
-    }
-    for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(id)
+    HEXLOWER.decode(text.as_bytes()).ok()?.try_into().ok()
 }

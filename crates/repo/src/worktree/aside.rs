@@ -17,9 +17,7 @@ const NO_BRANCH: &str = "detached HEAD\n";
 
 impl Worktree {
     /// Leaves the branch if anybody else has it. Before anything that moves it.
-    ///
-    /// # Errors
-    /// [`Error::OtherBranch`] when somebody put another branch into our folder.
+    /// Fails with [`Error::OtherBranch`] when somebody put another branch into our folder.
     pub(crate) async fn stand_aside(&self, cancel: &CancellationToken) -> Result<()> {
         let (repo, git_dir) = (self.repo(), self.git().git_dir()?);
         let on = repo.checked_out(&git_dir).await?;

@@ -19,9 +19,7 @@ use crate::{
 
 impl Repo {
     /// The shared, read-only checkout of the fetched default branch.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached, or the default branch has no commit.
+    /// Fails when the remote cannot be reached, or the default branch has no commit.
     pub async fn base(&self, cancel: &CancellationToken) -> Result<PathBuf> {
         self.fetch(cancel).await?;
         let commit = self.resolve(&self.default_ref()).await?;
@@ -32,9 +30,7 @@ impl Repo {
     }
 
     /// The Reviewer's checkout of one head of a thread, on no branch.
-    ///
-    /// # Errors
-    /// When the commit is neither here nor on the remote.
+    /// Fails when the commit is neither here nor on the remote.
     pub async fn review_checkout(
         &self,
         thread: &ThreadId,

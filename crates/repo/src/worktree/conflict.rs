@@ -21,9 +21,7 @@ impl Worktree {
     /// files with conflict marks; none when the two go together by themselves, and
     /// then nothing was changed. Work that was not committed yet is committed
     /// first. A repeat gives the same files and changes nothing.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached or git fails.
+    /// Fails when the remote cannot be reached or git fails.
     pub async fn merge_default(&self, cancel: &CancellationToken) -> Result<Vec<PathBuf>> {
         let repo = self.repo();
         repo.fetch(cancel).await?;
@@ -93,9 +91,6 @@ impl Worktree {
     }
 
     /// Files of the merge that still have conflict marks.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn unsettled(&self, cancel: &CancellationToken) -> Result<Vec<PathBuf>> {
         let Some(theirs) = self.merging().await? else {
             return Ok(Vec::new());

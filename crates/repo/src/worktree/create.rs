@@ -37,10 +37,7 @@ impl Repo {
     /// The worktree of a thread, made if there is none: its branch
     /// `codebutler/<slug>-<id>` from the fetched default branch, or the branch
     /// that another machine already pushed; and pushed.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached or a step of git fails. Calling again
-    /// continues.
+    /// Fails when the remote cannot be reached or a step of git fails. Calling again continues.
     pub async fn create(
         &self,
         thread: &ThreadId,
@@ -67,9 +64,7 @@ impl Repo {
 
     /// The worktree of a thread, if this clone or the remote knows its branch.
     /// A branch that is only on the remote gets its worktree here.
-    ///
-    /// # Errors
-    /// When the remote has to be asked and cannot be reached.
+    /// Fails when the remote has to be asked and cannot be reached.
     pub async fn find(&self, thread: &ThreadId) -> Result<Option<Worktree>> {
         let cancel = CancellationToken::new();
         if let Some(there) = self.here(thread).await? {
@@ -94,9 +89,6 @@ impl Repo {
     }
 
     /// Every thread's worktree in this clone, knowledge worktrees left out.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub async fn list(&self, _cancel: &CancellationToken) -> Result<Vec<Worktree>> {
         let entries = self.entries().await?.into_iter();
         let made = entries.filter(|entry| entry.is_whole() && !entry.making);
@@ -243,7 +235,6 @@ impl Repo {
         Ok(())
     }
 
-    /// Where a new branch starts.
     async fn start(&self, branch: &BranchName) -> Result<CommitSha> {
         let short = name::short_of(branch).unwrap_or_default();
         let stack = self.stack_of(short).await?;

@@ -12,9 +12,7 @@ use crate::{
 
 impl Repo {
     /// [`Repo::remove`], and the empty branch on the remote with it. It may be repeated.
-    ///
-    /// # Errors
-    /// As for [`Repo::remove`]; when the remote cannot be reached.
+    /// Fails as for [`Repo::remove`]; when the remote cannot be reached.
     pub async fn give_back(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<()> {
         self.remove(thread, cancel).await?;
         let Some(remote) = self.remote() else {
@@ -29,11 +27,8 @@ impl Repo {
             if self.merged(&tip, None, cancel).await? != Some(Merged::ByHistory) {
                 continue;
             }
-            let empty = RefChange {
-                name: &format!("refs/heads/{branch}"),
-                to: None,
-                lease: Some(tip.as_str()),
-            };
+            let name = format!("refs/heads/{branch}");
+            let empty = RefChange::gone(&name, tip.as_str());
             fault("repo.before-give-back");
             let gone = self.push_refs(&[empty], cancel).await? == Pushed::Done;
             fault("repo.after-give-back");

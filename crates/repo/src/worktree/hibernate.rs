@@ -53,9 +53,7 @@ impl Repo {
     /// Saves everything of a thread's worktree and takes its folder away;
     /// [`Repo::find`] and [`Repo::create`] bring it back as it was. Says whether
     /// there was one.
-    ///
-    /// # Errors
-    /// [`Error::Busy`] while somebody holds the worktree's lock.
+    /// Fails with [`Error::Busy`] while somebody holds the worktree's lock.
     pub async fn hibernate(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<bool> {
         let short = thread.short();
         let _held = self.lock_soon(thread).await?;

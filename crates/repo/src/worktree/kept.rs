@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Git, Repo, Result, Worktree,
-    commits::{commit::Commit, tree},
+    commits::tree,
     lock::FileLock,
     refs::push::{Pushed, RefChange},
     repo::resolve,
@@ -23,9 +23,6 @@ const SHARED: &str = "refs/codebutler/shared-work";
 impl Worktree {
     /// Keeps the working files as they are now. Where the commit holds all of them,
     /// nothing needs to be kept any more.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn keep_work(&self, role: Role, cancel: &CancellationToken) -> Result<()> {
         let git = self.git();
         let (head, tree) = (self.head().await?, tree::working_tree(git, cancel).await?);
@@ -37,13 +34,9 @@ impl Worktree {
         if held(git, &name, cancel).await? == Some((tree.clone(), head.clone())) {
             return Ok(());
         }
-        let commit = Commit {
-            tree: &tree,
-            parents: &[head.as_str()],
-            message: "work so far\n",
-            role,
-        };
-        let commit = commit.write(git, cancel).await?;
+        let parents = [head.as_str()];
+        let commit = git.commit(&tree, &parents, "work so far\n", role, cancel);
+        let commit = commit.await?;
         fault("repo.before-keep");
         git.call(["update-ref", "-m", "codebutler: work so far", &name])
             .arg(commit.as_str())
@@ -57,9 +50,6 @@ impl Worktree {
 impl Worktree {
     /// Brings what is kept to the remote, for a clone elsewhere that goes on with it. One
     /// that has gone on already is not overwritten.
-    ///
-    /// # Errors
-    /// When the remote cannot be reached.
     pub async fn share_work(&self, cancel: &CancellationToken) -> Result<()> {
         let repo = self.repo();
         if repo.remote().is_none() {
@@ -97,9 +87,7 @@ impl Worktree {
 impl Repo {
     /// Makes room for a thread that another clone has worked on: its branch and what was
     /// kept beside it are those of the remote. What is only here is saved.
-    ///
-    /// # Errors
-    /// When somebody works in it here, or the remote cannot be reached.
+    /// Fails when somebody works in it here, or the remote cannot be reached.
     pub async fn bring_work(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<()> {
         self.remove(thread, cancel).await?;
         if self.remote().is_none() {

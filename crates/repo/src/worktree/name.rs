@@ -13,7 +13,6 @@ const KNOWLEDGE: &str = "knowledge";
 
 /// The title of a request as part of a branch name: lower-case letters and
 /// digits with single dashes, fifty characters at most, cut between words.
-#[must_use]
 pub(crate) fn slug(title: &str) -> String {
     let mut slug = String::new();
     for word in title
@@ -38,25 +37,21 @@ pub(crate) fn slug(title: &str) -> String {
 }
 
 /// The branch of a new thread.
-#[must_use]
 pub fn branch(thread: &ThreadId, title: &str) -> BranchName {
     BranchName::new(format!("{BRANCH_PREFIX}{}-{}", slug(title), thread.short()))
 }
 
 /// The branch of a thread's knowledge pull request.
-#[must_use]
 pub fn knowledge_branch(thread: &ThreadId) -> BranchName {
     BranchName::new(format!("{BRANCH_PREFIX}{KNOWLEDGE}-{}", thread.short()))
 }
 
 /// Whether a branch is one of ours.
-#[must_use]
 pub(crate) fn is_ours(branch: &BranchName) -> bool {
     branch.as_str().starts_with(BRANCH_PREFIX) && short_of(branch).is_some()
 }
 
 /// The short thread id at the end of one of our branches.
-#[must_use]
 pub fn short_of(branch: &BranchName) -> Option<&str> {
     let rest = branch.as_str().strip_prefix(BRANCH_PREFIX)?;
     let (slug, short) = rest.rsplit_once('-')?;
@@ -70,14 +65,12 @@ pub fn short_of(branch: &BranchName) -> Option<&str> {
 }
 
 /// Whether this is the working branch (not the knowledge branch) of a thread.
-#[must_use]
 pub(crate) fn belongs_to(branch: &BranchName, thread: &ThreadId) -> bool {
     short_of(branch) == Some(thread.short().as_str()) && *branch != knowledge_branch(thread)
 }
 
 /// The name under which a branch's worktree is locked and saved: the thread's
 /// short id, `_knowledge-<id>` for its knowledge.
-#[must_use]
 pub(crate) fn lock_name(branch: &BranchName) -> String {
     match short_of(branch) {
         Some(short) if is_knowledge(branch) => format!("_{KNOWLEDGE}-{short}"),
@@ -87,14 +80,12 @@ pub(crate) fn lock_name(branch: &BranchName) -> String {
 }
 
 /// Whether this is the branch of a thread's knowledge.
-#[must_use]
 pub(crate) fn is_knowledge(branch: &BranchName) -> bool {
     let name = branch.as_str().trim_start_matches(BRANCH_PREFIX);
     short_of(branch).is_some_and(|short| name == format!("{KNOWLEDGE}-{short}"))
 }
 
 /// The folder of a branch's worktree.
-#[must_use]
 pub(crate) fn folder(branches: &Path, branch: &BranchName) -> PathBuf {
     let name = branch.as_str().trim_start_matches(BRANCH_PREFIX);
     if is_knowledge(branch) {

@@ -28,7 +28,6 @@ const MARKED: &str = "marked";
 /// A worktree that git remembers.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// Its folder.
     pub path: PathBuf,
     /// Where git keeps its state.
     pub git_dir: PathBuf,
@@ -40,7 +39,6 @@ pub(crate) struct Entry {
     pub making: bool,
     /// Whether we had begun to delete it.
     pub going: bool,
-    /// What stands in its place.
     pub place: Place,
 }
 
@@ -49,7 +47,6 @@ pub(crate) struct Entry {
 pub(crate) enum Place {
     /// The worktree.
     Whole,
-    /// Nothing.
     Gone,
     /// Something else, or it is not where ours are.
     Foreign,

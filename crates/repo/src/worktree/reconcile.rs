@@ -29,11 +29,9 @@ const STALE: Duration = Duration::from_secs(600);
 /// Something about one worktree that somebody should know at start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Oddity {
-    /// Its folder.
     pub path: PathBuf,
     /// Its branch, if it is on one.
     pub branch: Option<BranchName>,
-    /// What is odd.
     pub what: Odd,
 }
 
@@ -60,9 +58,6 @@ pub enum Odd {
 
 impl Repo {
     /// Looks at every worktree of ours. Safe to run at any time, by any process.
-    ///
-    /// # Errors
-    /// When git cannot be run.
     pub async fn reconcile(&self, cancel: &CancellationToken) -> Result<Vec<Oddity>> {
         let Some(branches) = self.branches_folder() else {
             return Ok(Vec::new());
@@ -169,9 +164,6 @@ impl Repo {
 impl Worktree {
     /// Goes back to before an unfinished rebase, merge or the like. Everything
     /// is saved first, conflict marks and all. Nothing unfinished, nothing done.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn settle(&self, cancel: &CancellationToken) -> Result<Option<Saved>> {
         let writer = self.writer(cancel).await?;
         let Some(operation) = unfinished(&self.git().git_dir()?) else {

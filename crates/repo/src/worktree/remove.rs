@@ -22,9 +22,7 @@ impl Repo {
     /// Removes a thread's worktree, local branch and review checkout. Anything
     /// that is only there is kept under `refs/codebutler/saved/<id>/…` first.
     /// The remote branch stays. Removing what is not there is fine.
-    ///
-    /// # Errors
-    /// [`Error::Busy`] while somebody holds the worktree's lock.
+    /// Fails with [`Error::Busy`] while somebody holds the worktree's lock.
     pub async fn remove(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<()> {
         let short = thread.short();
         let _held = self.lock_soon(thread).await?;

@@ -28,9 +28,7 @@ pub struct Stack {
 impl Repo {
     /// Has a thread's branch, which is not there yet, begin on the remote's tip of
     /// another branch of ours. What was said first stays.
-    ///
-    /// # Errors
-    /// [`Error::NotPushed`] when the other branch is not on the remote.
+    /// Fails with [`Error::NotPushed`] when the other branch is not on the remote.
     pub async fn stack(
         &self,
         thread: &ThreadId,
@@ -64,9 +62,6 @@ impl Repo {
     }
 
     /// What a thread's branch was begun on, whether or not it still stands there.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn begun_on(&self, thread: &ThreadId) -> Result<Option<Stack>> {
         self.stack_of(&thread.short()).await
     }
@@ -136,9 +131,6 @@ impl Repo {
 
 impl Worktree {
     /// What this branch stands on now; nothing once it stands on the default branch.
-    ///
-    /// # Errors
-    /// When git fails.
     pub async fn stacked(&self, cancel: &CancellationToken) -> Result<Option<Stack>> {
         let Some(stack) = self.repo().stack_of(self.short()).await? else {
             return Ok(None);
@@ -154,9 +146,7 @@ impl Worktree {
 
     /// Puts the branch's own commits on the fetched default branch, now that what it
     /// stood on is part of that, and pushes. Does nothing to one that stands on no other.
-    ///
-    /// # Errors
-    /// As for [`Worktree::push`]; a conflict changes nothing.
+    /// Fails as for [`Worktree::push`]; a conflict changes nothing.
     pub async fn unstack(&self, cancel: &CancellationToken) -> Result<CommitSha> {
         self.repo().fetch(cancel).await?;
         match self.stacked(cancel).await? {

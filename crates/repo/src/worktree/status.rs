@@ -25,7 +25,6 @@ pub struct Status {
 
 impl Status {
     /// Whether nothing is uncommitted and nothing unfinished.
-    #[must_use]
     pub fn is_clean(&self) -> bool {
         self.changes.is_empty() && self.unfinished.is_none()
     }
@@ -42,9 +41,7 @@ pub struct Change {
 
 impl Worktree {
     /// What has changed here.
-    ///
-    /// # Errors
-    /// When the worktree is gone.
+    /// Fails when the worktree is gone.
     pub async fn status(&self, cancel: &CancellationToken) -> Result<Status> {
         let theirs = self.repo().tracking_ref(&self.branch);
         let (mut ahead, mut behind) = (0, 0);

@@ -21,7 +21,6 @@ const DEEPEST: usize = 4;
 pub struct Submodule {
     /// The folder, from the top of the worktree.
     pub path: String,
-    /// Which commit of it.
     pub commit: CommitSha,
     /// A bare repository that has this commit.
     pub store: PathBuf,
@@ -37,9 +36,7 @@ struct Entry {
 
 impl Repo {
     /// The submodules of a commit, fetched.
-    ///
-    /// # Errors
-    /// When one has an address that is not used, or cannot be fetched.
+    /// Fails when one has an address that is not used, or cannot be fetched.
     pub async fn submodules(
         &self,
         commit: &CommitSha,

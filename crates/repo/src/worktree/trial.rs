@@ -20,16 +20,13 @@ const NAME: &str = "_checks";
 /// A laid-out base. Nobody else gets the folder until this is dropped.
 #[derive(Debug)]
 pub struct Trial {
-    /// Its top folder.
     pub path: PathBuf,
     _held: FileLock,
 }
 
 impl Worktree {
     /// The commit where this branch left the default branch.
-    ///
-    /// # Errors
-    /// When git cannot say.
+    /// Fails when git cannot say.
     pub async fn base_commit(&self, cancel: &CancellationToken) -> Result<CommitSha> {
         let name = self.fork_point(cancel).await?;
         let commit = self.repo().resolve(&name).await?;
@@ -41,9 +38,7 @@ impl Worktree {
 
 impl Repo {
     /// Lays `commit` out. Waits while another thread uses the folder.
-    ///
-    /// # Errors
-    /// When the commit is not here.
+    /// Fails when the commit is not here.
     pub async fn lay_out(&self, commit: &CommitSha, cancel: &CancellationToken) -> Result<Trial> {
         let held = FileLock::take(&self.lock_file("checks.trial"), cancel).await?;
         let writer = self.writer(NAME, cancel).await?;
@@ -62,9 +57,7 @@ impl Repo {
 
 impl Trial {
     /// Lays these files over it, as they are in a worktree.
-    ///
-    /// # Errors
-    /// When a file is not in that worktree.
+    /// Fails when a file is not in that worktree.
     pub async fn lay_over(
         &self,
         from: &Worktree,

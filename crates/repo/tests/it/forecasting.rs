@@ -155,7 +155,7 @@ async fn a_forecast_knows_files_stale_branches_and_what_is_gone() {
     scratch.push_to_main("README.md", "main\n");
     repo.fetch(&go()).await.unwrap();
     let storm = repo.forecast(&names, &go()).await.unwrap();
-    assert_eq!(storm.new_since(&calm).len(), 1);
+    assert_eq!(storm.clashes.len(), 1);
     assert_eq!(storm.stale.len(), 2);
     assert_eq!(
         storm.stale[0].files,

@@ -24,7 +24,6 @@ enum Touch {
 }
 
 /// The calls in batches of indices: independent ones together, the order kept.
-#[must_use]
 pub fn batches(calls: &[ToolCall]) -> Vec<Vec<usize>> {
     let mut batches: Vec<Vec<usize>> = Vec::new();
     let mut current: Vec<Touch> = Vec::new();

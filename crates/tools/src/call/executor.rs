@@ -29,7 +29,6 @@ pub struct Executor {
 /// What the driver writes to the log before a call runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intent {
-    /// What a crash means.
     pub crash: CrashClass,
     /// The hash of the arguments.
     pub sha256: Sha256Hex,
@@ -39,20 +38,17 @@ pub struct Intent {
 
 impl Executor {
     /// An executor for these tools.
-    #[must_use]
     pub fn new(registry: Registry) -> Self {
         Self { registry }
     }
 
     /// Its tools.
-    #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
     /// Whether a call runs, waits for a person, or is refused. Files that a
     /// command names are read beneath `c.root`.
-    #[must_use]
     pub fn judge(&self, call: &ToolCall, c: &Circumstances<'_>) -> Judgement {
         let Some(tool) = self.registry.get(&call.name) else {
             return Judgement::Refuse(self.unknown(&call.name));
@@ -76,7 +72,6 @@ impl Executor {
 
     /// What is written to the log before the call runs; nothing for a call
     /// that cannot run.
-    #[must_use]
     pub fn intent(&self, call: &ToolCall, context: &ToolContext) -> Option<Intent> {
         let tool = self.registry.get(&call.name)?;
         let fitted = self.fitted(call).ok()?;
@@ -175,9 +170,7 @@ impl Executor {
     }
 
     /// The call with its arguments as the tool's schema wants them.
-    ///
-    /// # Errors
-    /// Names everything that is wrong with them, and shows a call that is right.
+    /// Fails: names everything that is wrong with them, and shows a call that is right.
     pub fn fitted(&self, call: &ToolCall) -> Result<ToolCall, Refusal> {
         let (Some(tool), Some(spec)) = (
             self.registry.get(&call.name),

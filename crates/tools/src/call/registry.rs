@@ -23,13 +23,11 @@ struct Listed {
 
 impl Registry {
     /// Without any tool.
-    #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
     /// With the tools that need neither chat nor model.
-    #[must_use]
     pub fn native() -> Self {
         let mut registry = Self::empty();
         for tool in tools::native() {
@@ -39,7 +37,6 @@ impl Registry {
     }
 
     /// The native tools with another way to the web.
-    #[must_use]
     pub fn native_with(web: Web) -> Self {
         let mut registry = Self::empty();
         registry.add(Box::new(tools::WebFetch::new(web)));
@@ -65,7 +62,6 @@ impl Registry {
     }
 
     /// What a model is offered: the named tools that exist, in the given order.
-    #[must_use]
     pub fn offered(&self, names: &[&str]) -> Vec<ToolSpec> {
         names
             .iter()
@@ -75,14 +71,12 @@ impl Registry {
     }
 
     /// What a model is told about a tool.
-    #[must_use]
     pub fn spec(&self, name: &str) -> Option<&ToolSpec> {
         let listed = self.listed(name)?;
         Some(listed.spec.get_or_init(|| listed.tool.spec()))
     }
 
     /// A tool by its exact name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
         self.listed(name).map(|listed| listed.tool.as_ref())
     }
@@ -97,7 +91,6 @@ impl Registry {
     }
 
     /// Names that look like one that does not exist.
-    #[must_use]
     pub fn nearest(&self, name: &str) -> Vec<&str> {
         nearest(name, self.names(), 3)
     }

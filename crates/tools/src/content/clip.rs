@@ -38,7 +38,6 @@ pub(crate) fn line(text: &str) -> std::borrow::Cow<'_, str> {
 
 /// Output of a program as a model can read it: no colours, no carriage returns
 /// that overwrite a line, no other control characters.
-#[must_use]
 pub fn plain(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());

@@ -19,9 +19,7 @@ const CONTEXT: usize = 2;
 
 /// A change in numbers and as a unified diff.
 pub(crate) struct Change {
-    /// Lines that came.
     pub added: usize,
-    /// Lines that went.
     pub removed: usize,
     /// The hunks, without file headers, capped.
     pub hunks: String,

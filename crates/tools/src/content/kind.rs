@@ -4,7 +4,6 @@
 use super::{picture, text};
 
 /// A few words about a file, as in "a PNG picture, 640×480" or "text, 12 lines".
-#[must_use]
 pub fn kind_of(bytes: &[u8]) -> String {
     match picture::look(bytes) {
         Some(Ok(picture)) => return picture.kind(),
@@ -25,7 +24,6 @@ pub fn kind_of(bytes: &[u8]) -> String {
 }
 
 /// How the name of a recording with these bytes ends; nothing when it is none.
-#[must_use]
 pub fn recording_ending(bytes: &[u8]) -> Option<&'static str> {
     let (_, ending) = sound(bytes).filter(|_| !is_film(bytes))?;
     Some(ending)

@@ -5,7 +5,6 @@ use butler_protocol::{CallId, Sha256Hex};
 
 /// Puts text from outside between marks that are made from the call and the
 /// text, so that a page cannot close them.
-#[must_use]
 pub fn fenced(call: &CallId, origin: &str, text: &str) -> String {
     let seed = format!("{call}\n{origin}\n{text}");
     let mark = &Sha256Hex::of(seed).as_str()[..16].to_owned();

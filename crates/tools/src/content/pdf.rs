@@ -27,7 +27,6 @@ const STACK: usize = 16 * 1024 * 1024;
 /// What could be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pages {
-    /// How many the document has.
     pub(crate) count: usize,
     /// Their text, each page with a heading.
     pub(crate) text: String,

@@ -21,7 +21,6 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// What it is.
     pub(crate) fn kind(&self) -> String {
         format!("a {} picture, {}×{}", self.name, self.width, self.height)
     }
@@ -31,14 +30,12 @@ impl Picture {
         format!("{}, {} bytes", self.kind(), self.bytes)
     }
 
-    /// The picture itself.
     pub(crate) fn image(&self, bytes: &[u8]) -> Image {
         Image::new(self.media_type, bytes)
     }
 }
 
 /// As what a whole picture is sent, when these bytes are one that can be shown.
-#[must_use]
 pub fn picture_type(bytes: &[u8]) -> Option<&'static str> {
     Some(look(bytes)?.ok()?.media_type)
 }
@@ -118,7 +115,6 @@ fn png(bytes: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
-/// The checksum of PNG chunks.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = flate2::Crc::new();
     crc.update(bytes);

@@ -54,7 +54,6 @@ pub struct OutsideTools {
 
 impl OutsideTools {
     /// The tools of these servers.
-    #[must_use]
     pub fn new(servers: &[OutsideServer]) -> Self {
         let tools = servers.iter().flat_map(|one| {
             let tool = |info: &ToolInfo| Arc::new(ServerTool::new(&one.server, info, one.goes_out));
@@ -85,7 +84,6 @@ impl OutsideTools {
     }
 
     /// Every name that a role with these tools may call.
-    #[must_use]
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.tools.iter().map(|tool| tool.name().into()).collect();
         if !names.is_empty() {
@@ -96,7 +94,6 @@ impl OutsideTools {
     }
 
     /// The names that a model is offered: all, or the two that lead to them.
-    #[must_use]
     pub fn offered(&self, small_model: bool) -> Vec<String> {
         let budget = if small_model { BUDGET / 4 } else { BUDGET };
         let bytes: usize = self.tools.iter().map(|tool| tool.described()).sum();
@@ -110,7 +107,6 @@ impl OutsideTools {
     }
 
     /// For a registry.
-    #[must_use]
     pub fn tools(&self) -> Vec<Box<dyn Tool>> {
         let search = self.search.iter().cloned();
         let search = search.map(|engine| Box::new(WebSearch(engine)) as Box<dyn Tool>);
@@ -130,7 +126,6 @@ impl OutsideTools {
     }
 
     /// How the servers stand, for people.
-    #[must_use]
     pub fn statuses(&self) -> Vec<ServerStatus> {
         let listed = !self.offered(false).contains(&find::FIND.to_owned());
         let status = |server: &Arc<Server>| {

@@ -29,7 +29,6 @@ pub struct ServerPlace<'a> {
     pub home: &'a Path,
     /// Where the person's credentials lie.
     pub person_home: &'a Path,
-    /// Its own environment.
     pub env: &'a BTreeMap<String, Secret>,
     /// Folders below the repo that it may change.
     pub writable: &'a [String],
@@ -39,9 +38,7 @@ pub struct ServerPlace<'a> {
 
 impl ServerPlace<'_> {
     /// The program of the server `name`, ready to be started.
-    ///
-    /// # Errors
-    /// When its own folder cannot be made.
+    /// Fails when its own folder cannot be made.
     pub fn program(&self, name: &str, command: &str, args: &[String]) -> io::Result<Reach> {
         let own = self.own_folder(name)?;
         let mut profile = Profile::new(&own);

@@ -29,7 +29,6 @@ const TRIES: u32 = 64;
 /// A regular file beneath the root, open for reading.
 #[derive(Debug)]
 pub struct Opened {
-    /// The file.
     pub file: File,
     /// Where it really is; another place than asked for when links led there.
     pub real: Inside,

@@ -8,7 +8,6 @@ pub enum PlaceError {
     Odd {
         /// As written, shortened.
         path: String,
-        /// What is wrong with it.
         why: &'static str,
     },
     /// It leads out of the root.
@@ -21,25 +20,15 @@ pub enum PlaceError {
     #[error("`{path}` {why}: {instead}")]
     Protected {
         path: String,
-        /// What it is.
         why: &'static str,
-        /// What to do instead.
         instead: &'static str,
     },
     /// This role may not use it.
     #[error("`{path}` is not among the files this role may use: {allowed}")]
-    Scope {
-        path: String,
-        /// What it may use.
-        allowed: String,
-    },
+    Scope { path: String, allowed: String },
     /// Nothing is there.
     #[error("`{path}` does not exist{}", did_you_mean(.near))]
-    Missing {
-        path: String,
-        /// Names that look alike.
-        near: Vec<String>,
-    },
+    Missing { path: String, near: Vec<String> },
     /// A folder where a file is needed.
     #[error("`{path}` is a folder: use Glob with path `{path}` to see what is in it")]
     Folder { path: String },
@@ -55,11 +44,7 @@ pub enum PlaceError {
     },
     /// A device, FIFO or socket.
     #[error("`{path}` is a {kind}: only regular files can be used")]
-    Special {
-        path: String,
-        /// What it is.
-        kind: &'static str,
-    },
+    Special { path: String, kind: &'static str },
     /// Several hard links: it may be a file from elsewhere.
     #[error(
         "`{path}` has {links} hard links, so it may be a file from outside the worktree: replace it by a copy of its own"
@@ -71,7 +56,6 @@ pub enum PlaceError {
         path: String,
         bytes: u64,
         cap: u64,
-        /// What to do.
         instead: &'static str,
     },
     /// Whatever else the system said.

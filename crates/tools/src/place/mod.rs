@@ -100,19 +100,16 @@ impl Workplace {
     }
 
     /// Where it is, without links in the way.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// The repo's checks, in the order in which they run.
-    #[must_use]
     pub fn checks(&self) -> &[Check] {
         &self.checks
     }
 
     /// What the sandbox is told.
-    #[must_use]
     pub fn surroundings(&self) -> &Surroundings {
         &self.surroundings
     }

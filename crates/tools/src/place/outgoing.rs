@@ -11,9 +11,7 @@ const FILE_BYTES: u64 = 20 << 20;
 
 impl ToolContext {
     /// A file as it leaves: its name and its bytes.
-    ///
-    /// # Errors
-    /// Says why it stays.
+    /// Fails: says why it stays.
     pub fn outgoing(&self, scope: Option<Scope>, path: &str) -> Result<(String, Vec<u8>), String> {
         let opened = reading(self, scope, path).map_err(|error| error.to_string())?;
         let name = opened

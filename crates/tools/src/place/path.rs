@@ -16,7 +16,6 @@ pub struct Inside(String);
 
 impl Inside {
     /// The root itself.
-    #[must_use]
     pub fn root() -> Self {
         Self(String::new())
     }
@@ -79,19 +78,16 @@ impl Inside {
     }
 
     /// The text, `/` between the parts; empty for the root.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// What people and models read: the text, `.` for the root.
-    #[must_use]
     pub fn shown(&self) -> &str {
         if self.0.is_empty() { "." } else { &self.0 }
     }
 
     /// Whether this is the root itself.
-    #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
@@ -102,7 +98,6 @@ impl Inside {
     }
 
     /// The folder it lies in and its own name; nothing for the root.
-    #[must_use]
     pub fn split(&self) -> Option<(Inside, &str)> {
         if self.is_root() {
             return None;
@@ -114,7 +109,6 @@ impl Inside {
     }
 
     /// The path of something in this folder.
-    #[must_use]
     pub fn join(&self, name: &str) -> Self {
         if self.is_root() {
             Self(name.to_owned())
@@ -124,7 +118,6 @@ impl Inside {
     }
 
     /// As a path for the kernel.
-    #[must_use]
     pub fn to_path(&self) -> PathBuf {
         PathBuf::from(self.shown())
     }

@@ -270,7 +270,6 @@ impl Kind {
 /// A test file that the branch added or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChangedTest {
-    /// Where it is.
     pub(crate) path: String,
     /// Its part of the diff.
     pub(crate) change: String,

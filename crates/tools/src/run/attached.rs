@@ -22,28 +22,23 @@ pub struct Attached {
 
 impl Attached {
     /// Those of a thread, by its short name, in the folder for all threads.
-    #[must_use]
     pub fn of(root: PathBuf, thread: &str) -> Self {
         let folder = root.join(thread);
         Self { root, folder }
     }
 
     /// Where they are.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Where a file would be.
-    #[must_use]
     pub fn path(&self, id: &str, name: &str) -> PathBuf {
         self.folder.join(format!("{}-{}", plain(id), plain(name)))
     }
 
     /// Keeps a file, whole or not at all.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Fails when it cannot be written.
     pub fn keep(&self, id: &str, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         fs::create_dir_all(&self.folder)?;
         // No change contains it, whatever the repo's own `.gitignore` says.
@@ -67,9 +62,7 @@ impl Attached {
     }
 
     /// Deletes them all; they are brought again when somebody needs them.
-    ///
-    /// # Errors
-    /// When they cannot be deleted.
+    /// Fails when they cannot be deleted.
     pub fn forget(&self) -> io::Result<()> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 /// Knows where a branch began. Problems are sentences: a receipt without a base
 /// says why.
 pub trait Past: Send + Sync {
-    /// The commit.
     fn commit(&self, cancel: CancellationToken) -> BoxFuture<'_, Result<CommitSha, String>>;
 
     /// Its files, prepared for the checks, with some of the branch's laid over them.
@@ -33,7 +32,6 @@ pub trait Past: Send + Sync {
 
 /// A folder to run checks in.
 pub struct LaidOut {
-    /// The folder.
     pub folder: PathBuf,
     /// Held as long as the folder is used.
     pub hold: Box<dyn Any + Send>,

@@ -12,6 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use butler_protocol::among;
 use butler_sandbox::Network;
 
 /// A package manager's variable, and the folder it names.
@@ -37,14 +38,7 @@ const FOLDERS: &[(&str, &str)] = &[
 /// Those that are read by what was installed, not only while installing. The
 /// others hold nothing that a check needs, and some refuse to work in a folder
 /// that they cannot write.
-const READ_LATER: &[&str] = &[
-    "cargo",
-    "go",
-    "uv-python",
-    "yarn",
-    "yarn-global",
-    "corepack",
-];
+const READ_LATER: &str = "cargo go uv-python yarn yarn-global corepack";
 
 /// While there is a network. A hard link into the cache would let a check change
 /// what it links to, so everything is copied.
@@ -85,16 +79,8 @@ const OFFLINE_WITH: &[(&str, &str, &str)] = &[
 ];
 
 /// Of the process's own environment: how a company's network is reached.
-const PROXIES: &[&str] = &[
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
-];
+const PROXIES: &str =
+    "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy";
 
 /// The same by the names that Yarn after version 1 looks for.
 const PROXIES_OF_YARN: &[(&str, [&str; 2])] = &[
@@ -104,25 +90,10 @@ const PROXIES_OF_YARN: &[(&str, [&str; 2])] = &[
 
 /// And which mirrors it has. One with a login in its address is left out: an
 /// install script would read it.
-const MIRRORS: &[&str] = &[
-    "GOPROXY",
-    "GOPRIVATE",
-    "GONOPROXY",
-    "GONOSUMDB",
-    "GOSUMDB",
-    "GOINSECURE",
-    "PIP_INDEX_URL",
-    "PIP_EXTRA_INDEX_URL",
-    "PIP_TRUSTED_HOST",
-    "UV_INDEX",
-    "UV_DEFAULT_INDEX",
-    "UV_INDEX_URL",
-    "npm_config_registry",
-    "NPM_CONFIG_REGISTRY",
-    "PNPM_CONFIG_REGISTRY",
-    "YARN_NPM_REGISTRY_SERVER",
-    "COREPACK_NPM_REGISTRY",
-];
+const MIRRORS: &str = "GOPROXY GOPRIVATE GONOPROXY GONOSUMDB GOSUMDB GOINSECURE PIP_INDEX_URL \
+    PIP_EXTRA_INDEX_URL PIP_TRUSTED_HOST UV_INDEX UV_DEFAULT_INDEX UV_INDEX_URL \
+    npm_config_registry NPM_CONFIG_REGISTRY PNPM_CONFIG_REGISTRY YARN_NPM_REGISTRY_SERVER \
+    COREPACK_NPM_REGISTRY";
 
 /// By what name tools look for further certificate authorities.
 const AUTHORITIES: &[&str] = &[
@@ -160,22 +131,18 @@ pub struct Cache {
 impl Cache {
     /// The cache in this folder, which need not be there yet. `ca_file` holds the
     /// certificate authorities of a company's own network.
-    #[must_use]
     pub fn at(root: PathBuf, ca_file: Option<PathBuf>) -> Self {
         Self { root, ca_file }
     }
 
     /// Its folder.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Makes what is missing of it. It ignores itself: no change contains it,
     /// whatever the repo's own `.gitignore` says.
-    ///
-    /// # Errors
-    /// When the folder cannot be written.
+    /// Fails when the folder cannot be written.
     pub fn open(&self) -> io::Result<()> {
         for (_, name) in FOLDERS {
             fs::create_dir_all(self.root.join(name))?;
@@ -249,7 +216,7 @@ impl Cache {
         let mut set = |name: &str, value: OsString| all.insert(OsString::from(name), value);
         let online = network == Network::Host;
         for (name, folder) in FOLDERS {
-            if online || (READ_LATER.contains(folder) && self.holds(folder)) {
+            if online || (among(READ_LATER, folder) && self.holds(folder)) {
                 set(name, self.root.join(folder).into());
             }
         }
@@ -264,12 +231,12 @@ impl Cache {
             }
             return all;
         }
-        for name in PROXIES.iter().chain(MIRRORS) {
+        for name in PROXIES.split(' ').chain(MIRRORS.split(' ')) {
             let told = std::env::var_os(name);
             let login = told
                 .as_ref()
                 .is_some_and(|value| value.to_string_lossy().contains('@'));
-            if let Some(value) = told.filter(|_| !login || PROXIES.contains(name)) {
+            if let Some(value) = told.filter(|_| !login || among(PROXIES, name)) {
                 set(name, value);
             }
         }

@@ -51,7 +51,6 @@ const FLAGS: &str = "--headless=new --no-sandbox --no-zygote --disable-gpu --dis
 pub struct Shot {
     /// A file from the root, or an address on this machine when something serves it.
     pub page: String,
-    /// The command that serves it.
     pub serve: Option<String>,
     /// In pixels.
     pub width: u32,
@@ -61,7 +60,6 @@ pub struct Shot {
 
 impl Shot {
     /// What it is called in a list, as in `site/index.html, 1280×800`.
-    #[must_use]
     pub fn title(&self) -> String {
         format!("{}, {}×{}", self.page, self.width, self.height)
     }
@@ -99,7 +97,6 @@ fn served_where(page: &str) -> String {
 }
 
 /// Whether a picture can be taken here.
-#[must_use]
 pub fn has_browser() -> bool {
     browser().is_some()
 }
@@ -154,15 +151,12 @@ pub(crate) async fn take(
 pub struct Compared {
     /// Both side by side; only the page as it is, where there was none before.
     pub picture: Vec<u8>,
-    /// Whether there was something before.
     pub had_before: bool,
 }
 
 /// Takes a page twice, in the worktree and where its branch began, and puts both side by
 /// side. Nothing of this asks anybody: what needed a click is not taken again.
-///
-/// # Errors
-/// Says why there is no picture.
+/// Fails: says why there is no picture.
 pub async fn before_and_after(
     context: &ToolContext,
     permit: &Permit,

@@ -16,27 +16,9 @@ use crate::{ToolContext, Workplace, content::clip};
 const PIECES: usize = 16;
 
 /// Where people keep credentials below their home.
-const CREDENTIALS: &[&str] = &[
-    ".codebutler",
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".config/gh",
-    ".config/gcloud",
-    ".config/git",
-    ".netrc",
-    ".git-credentials",
-    ".gitconfig",
-    ".npmrc",
-    ".pypirc",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".local/share/keyrings",
-    ".password-store",
-];
+const CREDENTIALS: &str = ".codebutler .ssh .gnupg .aws .azure .kube .docker .config/gh .config/gcloud .config/git \
+    .netrc .git-credentials .gitconfig .npmrc .pypirc .cargo/credentials \
+    .cargo/credentials.toml .local/share/keyrings .password-store";
 
 /// Below the root: what commands may read and never change.
 const PROTECTED: &[&str] = &[".git", ".codebutler"];
@@ -83,8 +65,8 @@ pub(crate) fn profile(place: &Workplace, network: Network, wall: Duration) -> Pr
 
 /// The places of credentials below somebody's home; none where nobody says.
 pub(crate) fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
-    let names = if home.is_absolute() { CREDENTIALS } else { &[] };
-    names.iter().map(|name| home.join(name))
+    let names = home.is_absolute().then(|| CREDENTIALS.split(' '));
+    names.into_iter().flatten().map(|name| home.join(name))
 }
 
 /// A shell command in the root, with an environment built from nothing.

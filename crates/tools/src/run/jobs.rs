@@ -150,7 +150,6 @@ impl Jobs {
         ))
     }
 
-    /// Ends a job.
     pub(crate) fn stop(&self, number: u32) -> Result<String, String> {
         let jobs = self.lock();
         let job = jobs.get(&number).ok_or_else(|| unknown(number, &jobs))?;

@@ -21,7 +21,6 @@ const LINE: usize = 200;
 pub struct RuntimeCommand {
     /// For a shell, in the folder.
     pub command: String,
-    /// What it can connect to.
     pub network: Network,
     /// Visible besides what every command sees.
     pub readable: Vec<PathBuf>,
@@ -31,7 +30,6 @@ pub struct RuntimeCommand {
 
 impl RuntimeCommand {
     /// One that sees what every command sees.
-    #[must_use]
     pub fn new(command: impl Into<String>, network: Network) -> Self {
         Self {
             command: command.into(),
@@ -45,11 +43,9 @@ impl RuntimeCommand {
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preparing {
-    /// Whether it did its work.
     pub ok: bool,
     /// In a few words, as in `exit 1`.
     pub verdict: String,
-    /// What it wrote.
     pub output: String,
     /// The program that it is about was not found.
     pub missing: bool,
@@ -57,7 +53,6 @@ pub struct Preparing {
 
 impl Preparing {
     /// The last line that says something: where the reason mostly stands.
-    #[must_use]
     pub fn last_line(&self) -> String {
         let mut lines = self.output.lines().rev().map(str::trim);
         let last = lines.find(|line| !line.is_empty()).unwrap_or_default();

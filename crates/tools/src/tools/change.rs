@@ -152,7 +152,6 @@ pub(super) fn trace(planned: &Planned) -> Value {
 
 /// What the file says about an interrupted call.
 enum Left {
-    /// It was done.
     Done(Inside),
     /// It was not begun: run it.
     NotBegun,

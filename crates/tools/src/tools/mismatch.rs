@@ -16,13 +16,10 @@ const MOST: usize = 40;
 /// How a text was not found exactly once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Missed {
-    /// Not at all.
     NotFound,
     /// More than once, in this spelling.
     Several {
-        /// How often.
         count: usize,
-        /// What was counted.
         text: String,
     },
 }

@@ -109,7 +109,6 @@ fn keep(folder: &Path, call: &str, name: &str, bytes: &[u8]) -> std::io::Result<
 
 impl Shot {
     /// The picture that a call of the tool asked for.
-    #[must_use]
     pub fn of_call(arguments: &Value) -> Option<Self> {
         Some(Input::deserialize(arguments).ok()?.shot())
     }

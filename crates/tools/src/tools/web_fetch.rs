@@ -45,7 +45,6 @@ impl Default for WebFetch {
 
 impl WebFetch {
     /// With its own way to the web.
-    #[must_use]
     pub fn new(web: Web) -> Self {
         Self { web }
     }

@@ -57,9 +57,7 @@ const TEAM: &str = ".codebutler";
 
 /// A regular file that a walk came across.
 pub(crate) struct Found<'a> {
-    /// The folder it is in.
     pub folder: BorrowedFd<'a>,
-    /// Its name there.
     pub name: &'a CStr,
     /// Its path from the root, bytes that are not UTF-8 replaced.
     pub path: &'a str,

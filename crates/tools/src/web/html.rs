@@ -10,6 +10,7 @@ mod pieces;
 
 use std::fmt::Write;
 
+use butler_protocol::among;
 use pieces::{Piece, Tag, pieces};
 
 /// Open elements at a time, counted naively.
@@ -116,45 +117,20 @@ fn bare(html: &str) -> String {
 }
 
 fn is_formatting(name: &str) -> bool {
-    [
-        "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt",
-        "u",
-    ]
-    .contains(&name)
+    const WORDS: &str = "a b big code em font i nobr s small strike strong tt u";
+    among(WORDS, name)
 }
 
 fn is_void(name: &str) -> bool {
-    [
-        "", "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
-        "source", "track", "wbr", "p", "li", "dt", "dd", "option", "tr", "td", "th",
-    ]
-    .contains(&name)
+    const WORDS: &str = "area base br col embed hr img input link meta param source track wbr p li dt dd \
+        option tr td th";
+    name.is_empty() || among(WORDS, name)
 }
 
 fn is_block(name: &str) -> bool {
-    [
-        "p",
-        "div",
-        "br",
-        "li",
-        "tr",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "pre",
-        "section",
-        "article",
-        "ul",
-        "ol",
-        "table",
-        "blockquote",
-        "dt",
-        "dd",
-    ]
-    .contains(&name)
+    const WORDS: &str =
+        "p div br li tr h1 h2 h3 h4 h5 h6 pre section article ul ol table blockquote dt dd";
+    among(WORDS, name)
 }
 
 fn entities(text: &str) -> String {

@@ -74,18 +74,10 @@ impl Default for Web {
 pub enum WebError {
     /// Not an address that may be fetched at all.
     #[error("refused: {url} {why}")]
-    Refused {
-        url: String,
-        /// The rule.
-        why: String,
-    },
+    Refused { url: String, why: String },
     /// It may be fetched, but that failed.
     #[error("failed: {url}: {why}")]
-    Failed {
-        url: String,
-        /// What happened.
-        why: String,
-    },
+    Failed { url: String, why: String },
 }
 
 /// A page as it came.
@@ -99,13 +91,11 @@ pub struct Page {
     pub charset: Option<String>,
     /// Its bytes, decompressed.
     pub body: Vec<u8>,
-    /// There was more.
     pub cut: bool,
 }
 
 impl Web {
     /// The way that the environment of this process names.
-    #[must_use]
     pub(crate) fn of_environment() -> Self {
         Self {
             proxies: Proxies::of_environment(),

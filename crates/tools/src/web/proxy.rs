@@ -6,21 +6,11 @@
 
 use std::env;
 
+use butler_protocol::among;
 use url::{Host, Url};
 
 /// Endings of names that never are on the internet.
-const INNER: [&str; 10] = [
-    "local",
-    "localhost",
-    "internal",
-    "intranet",
-    "private",
-    "lan",
-    "home",
-    "corp",
-    "localdomain",
-    "arpa",
-];
+const INNER: &str = "local localhost internal intranet private lan home corp localdomain arpa";
 
 /// Which proxy is used for what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,7 +77,7 @@ pub(super) fn may_be_public(host: &Host<&str>) -> bool {
     };
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     match name.rsplit_once('.') {
-        Some((_, last)) => !INNER.contains(&last),
+        Some((_, last)) => !among(INNER, last),
         None => false,
     }
 }

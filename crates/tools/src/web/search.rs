@@ -37,14 +37,12 @@ pub trait SearchEngine: Send + Sync {
 pub struct Looking<'a> {
     /// Where programs run, for engines that are one.
     pub sandbox: Option<&'a Arc<Sandbox>>,
-    /// Ends the search.
     pub cancel: &'a CancellationToken,
 }
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The pages.
     pub hits: Vec<Hit>,
     /// What the engine says about the search itself, as in an engine behind it that did not answer.
     pub remarks: Vec<String>,
@@ -53,9 +51,7 @@ pub struct Found {
 /// A page that was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hit {
-    /// Its title.
     pub title: String,
-    /// Its address.
     pub url: String,
     /// When it was published or changed, as the engine says it.
     pub date: Option<String>,

@@ -9,7 +9,6 @@ use butler_protocol::without_code;
 pub(crate) enum Quality {
     /// People may read it.
     Usable,
-    /// Nothing in it.
     Empty,
     /// A tool call that was written as text.
     Markup,

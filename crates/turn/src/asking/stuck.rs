@@ -10,7 +10,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use butler_protocol::{ToolCall, ToolOutcome};
+use butler_protocol::{ToolCall, ToolOutcome, among};
 
 use crate::known::SPEAKING;
 
@@ -28,7 +28,6 @@ const CLEAN_TURNS: u32 = 2;
 /// How far the way out has been gone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Escape {
-    /// Not stuck.
     #[default]
     None,
     /// Asked to reflect.
@@ -252,7 +251,7 @@ impl Stuck {
 fn corrected(calls: &[&Seen]) -> bool {
     let results: BTreeSet<u64> = calls.iter().map(|seen| seen.result).collect();
     let form = calls.first().map(|seen| seen.name.as_str());
-    form.is_some_and(|name| SPEAKING.contains(&name))
+    form.is_some_and(|name| among(SPEAKING, name))
         && calls.iter().all(|seen| Some(seen.name.as_str()) == form)
         && results.len() == calls.len()
 }

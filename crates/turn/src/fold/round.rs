@@ -1,7 +1,7 @@
 //! What the log says about the activation at hand.
 
 use butler_protocol::{
-    CallId, CrashClass, MessageTs, RequestId, Then, ToolCall, ToolOutcome, Waiting,
+    CallId, CrashClass, MessageTs, RequestId, Then, ToolCall, ToolOutcome, Waiting, among,
 };
 use serde_json::Value;
 
@@ -60,7 +60,6 @@ pub(crate) struct SinceAnswer {
 /// What the model did last.
 #[derive(Debug, Default)]
 pub(crate) enum Last {
-    /// Nothing yet in this activation.
     #[default]
     Nothing,
     /// It answered in text; `handled` once a remark about it is written.
@@ -267,7 +266,6 @@ impl Called {
     }
 
     fn spoke(&self) -> bool {
-        SPEAKING.contains(&self.call.name.as_str())
-            && self.outcome.as_ref().is_some_and(|outcome| outcome.ok)
+        among(SPEAKING, &self.call.name) && self.outcome.as_ref().is_some_and(|outcome| outcome.ok)
     }
 }

@@ -28,10 +28,8 @@ pub struct RoleBill {
 /// One role with one model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Share {
-    /// Model calls.
     pub calls: u64,
     pub cost: Usd,
-    /// Tokens in and out.
     pub usage: TokenUsage,
 }
 

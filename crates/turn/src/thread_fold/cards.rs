@@ -63,11 +63,9 @@ impl Asked {
 pub struct Refused {
     /// The card on which it was ordered.
     pub request: RequestId,
-    /// What is in the way.
     pub block: MergeBlock,
     /// Not before this time, in milliseconds since 1970.
     pub not_before_ms: i64,
-    /// The message that says so.
     pub message: MessageTs,
 }
 

@@ -7,12 +7,10 @@ use serde::{Deserialize, Serialize};
 /// One choice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
-    /// Milliseconds since 1970.
     pub at_ms: i64,
     /// What was decided about: workflow, skill, model, stuck, plan deviation, approval,
     /// compaction, answer.
     pub about: String,
-    /// What was chosen.
     pub choice: String,
     /// What it was chosen from, where that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

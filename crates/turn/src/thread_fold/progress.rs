@@ -25,9 +25,7 @@ pub struct Progress {
 /// Where a step stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// Not begun.
     Open,
-    /// Being worked on.
     Doing,
     /// Done and checked.
     Done,

@@ -54,9 +54,7 @@ pub struct Ready {
 pub struct Form {
     /// What must always hold.
     pub invariants: Vec<String>,
-    /// Where the risk lies.
     pub risks: Vec<Risk>,
-    /// Which tests it needs.
     pub tests: Vec<PlannedTest>,
 }
 

@@ -22,7 +22,6 @@ pub struct Seen {
     pub person_spoke_ms: Option<i64>,
     /// Names of the people who spoke to it.
     pub people: BTreeSet<String>,
-    /// Hand-overs that were taken in.
     received: HashSet<EventId>,
 }
 

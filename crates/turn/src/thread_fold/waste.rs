@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use butler_protocol::{CallId, Record, TokenUsage, ToolCall};
+use butler_protocol::{CallId, Record, TokenUsage, ToolCall, among};
 use serde_json::Value;
 
 use crate::{
@@ -56,7 +56,6 @@ impl SpentOn {
 /// Calls and tokens that went to one purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Calls to the model.
     pub calls: u64,
     /// Tokens in and out.
     pub tokens: u64,
@@ -198,7 +197,7 @@ impl Called {
             id: call.id.clone(),
             talk: ["SendMessage", "AskUser", "ReadThread", CHECKLIST].contains(&name)
                 || name == "HandOver" && words,
-            speaks: SPEAKING.contains(&name),
+            speaks: among(SPEAKING, name),
             checks: name == "RunChecks",
             hash: call_hash(call),
             begun: false,

@@ -25,7 +25,6 @@ pub(super) struct Sign {
 /// How surely the sign says that a value follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Link {
-    /// It assigns.
     Assigned,
     /// `is`, or nothing: only a value that no person would write counts, unless
     /// it stands in quotes.

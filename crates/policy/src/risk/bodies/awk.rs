@@ -3,7 +3,6 @@
 /// What an awk program does besides reading and printing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Effects {
-    /// It starts a command.
     pub runs: bool,
     /// Literal files it writes; nothing stands for a computed one.
     pub writes: Vec<Option<String>>,

@@ -3,9 +3,7 @@
 /// What a sed script does besides editing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Effects {
-    /// It starts a command.
     pub runs: bool,
-    /// Files it writes.
     pub writes: Vec<String>,
 }
 

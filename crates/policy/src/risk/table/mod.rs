@@ -81,7 +81,6 @@ impl Table {
         self.problems.first().map(String::as_str)
     }
 
-    /// The row of a program.
     pub(super) fn row(&self, name: &str) -> Option<&Row> {
         let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         let open = |(known, _): &&(&'static str, usize)| match known.strip_suffix('#') {

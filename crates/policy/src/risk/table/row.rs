@@ -105,7 +105,6 @@ pub(in super::super) struct Term {
 pub(in super::super) enum Test {
     /// The operand at this place.
     Operand(usize, Words),
-    /// Any operand.
     AnyOperand(Words),
     /// Any word, wherever it stands.
     Any(Words),

@@ -31,7 +31,6 @@ pub(in crate::forge) struct Watch {
     newest: String,
     /// How each stood.
     rows: BTreeMap<u64, Row>,
-    /// The checks of each head.
     heads: BTreeMap<String, Head>,
 }
 

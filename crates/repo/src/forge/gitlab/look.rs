@@ -41,10 +41,8 @@ pub(in crate::forge) async fn moves(
         let json = answer.json()?;
         let Some(nodes) = json["data"]["project"]["mergeRequests"]["nodes"].as_array() else {
             let said = json["errors"][0]["message"].as_str();
-            return Err(Error::Refused {
-                name: "the merge requests".to_owned(),
-                reason: said.unwrap_or("the project is not there").to_owned(),
-            });
+            let said = said.unwrap_or("the project is not there");
+            return Err(Error::refused("the merge requests", said));
         };
         moves.extend(some.iter().map(|number| {
             let wanted = number.0.to_string();

@@ -31,10 +31,7 @@ pub(super) async fn tracker(http: Link<'_>, asked: &Asked<'_>) -> Result<Answer>
             let made = http.send("POST", "issues", &body).await?;
             Ok(made.with(issue))
         }
-        ("GET", ["issues", number]) => {
-            let found = http.get(&format!("issues/{number}")).await?;
-            Ok(found.with(issue))
-        }
+        ("GET", ["issues", number]) => http.shown(&format!("issues/{number}"), issue).await,
         ("PATCH", ["issues", number]) => {
             let made = change(http, &format!("issues/{number}"), asked).await?;
             Ok(made.with(issue))
@@ -69,8 +66,8 @@ pub(super) async fn tracker(http: Link<'_>, asked: &Asked<'_>) -> Result<Answer>
             Ok(http.get(&path).await?.each(release))
         }
         ("GET", ["releases", "tags", tag]) => {
-            let found = http.get(&format!("releases/{}", encoded(tag))).await?;
-            Ok(found.with(release))
+            let path = format!("releases/{}", encoded(tag));
+            http.shown(&path, release).await
         }
         ("POST", ["releases"]) => {
             let body = asked.renamed(&[

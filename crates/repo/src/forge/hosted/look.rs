@@ -190,10 +190,7 @@ pub(super) fn data(answer: &Answer) -> Result<Value> {
         return Err(answer.blocked(MergeBlock::RateLimited, String::new()));
     }
     let said = error["message"].as_str().unwrap_or("no reason given");
-    Err(Error::Refused {
-        name: "the pull requests".to_owned(),
-        reason: said.to_owned(),
-    })
+    Err(Error::refused("the pull requests", said))
 }
 
 fn alias(number: PrNumber) -> String {

@@ -32,18 +32,7 @@ impl HostedForge {
                         branch: pull.branch.clone(),
                     });
                 }
-                PullState::Closed => {
-                    let state = "closed";
-                    return Err(Error::NotOpen { number, state });
-                }
-                PullState::Open if pull.head != *head => {
-                    return Err(Error::HeadMoved {
-                        number,
-                        expected: head.clone(),
-                        actual: pull.head,
-                    });
-                }
-                PullState::Open => {}
+                _ => pull.stands_at(head)?,
             }
             if json["mergeable"] == Value::Bool(false) {
                 return Err(self.conflict(&pull).await?);

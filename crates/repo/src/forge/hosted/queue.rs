@@ -24,13 +24,11 @@ const ENQUEUE: &str = "mutation($id: ID!, $head: GitObjectID!) { enqueuePullRequ
 pub(super) enum Rules {
     /// GitHub may be asked; it says no by itself if it must.
     Ask,
-    /// It is merged.
     Merged,
     /// A queue merges here.
     Queue {
         /// What GitHub calls it.
         id: String,
-        /// Whether it waits there.
         waits: bool,
     },
     /// GitHub would let us, and only us, step over this.

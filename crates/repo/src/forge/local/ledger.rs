@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{ATTEMPTS, LocalForge};
 use crate::{
     Error, Repo, Result,
-    commits::{commit::Commit, tree},
+    commits::tree,
     refs::push::{Pushed, RefChange, jitter},
 };
 
@@ -143,13 +143,9 @@ impl LocalForge {
         })?;
         let tree = tree::of_one_file(git, E::FILE, json, &self.cancel).await?;
         let parents: Vec<&str> = before.into_iter().map(CommitSha::as_str).collect();
-        let commit = Commit {
-            tree: &tree,
-            parents: &parents,
-            message: &format!("{} #{number}: {what}\n", E::NOUN),
-            role: Role::Lead,
-        };
-        commit.write(git, &self.cancel).await
+        let message = format!("{} #{number}: {what}\n", E::NOUN);
+        git.commit(&tree, &parents, &message, Role::Lead, &self.cancel)
+            .await
     }
 
     /// Writes a new state and moves the ref, provided that it still stands at `before`. No,
@@ -163,11 +159,11 @@ impl LocalForge {
     ) -> Result<bool> {
         let after = self.write(entry, before, what).await?;
         fault("forge.before-swap");
-        let change = RefChange {
-            name: &ref_of::<E>(entry.number()),
-            to: Some(after.as_str()),
-            lease: Some(before.map_or("", CommitSha::as_str)),
-        };
+        let (name, lease) = (
+            ref_of::<E>(entry.number()),
+            before.map_or("", CommitSha::as_str),
+        );
+        let change = RefChange::new(&name, after.as_str(), Some(lease));
         let pushed = self.repo.push_refs(&[change], &self.cancel).await?;
         fault("forge.after-swap");
         if pushed == Pushed::Behind {

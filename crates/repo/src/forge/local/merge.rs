@@ -26,25 +26,11 @@ impl LocalForge {
                     self.retarget(&pull).await?;
                     return Ok(commit.clone());
                 }
-                PullState::Closed => {
-                    return Err(Error::NotOpen {
-                        number,
-                        state: "closed",
-                    });
-                }
-                PullState::Open if pull.head != *head => {
-                    return Err(Error::HeadMoved {
-                        number,
-                        expected: head.clone(),
-                        actual: pull.head,
-                    });
-                }
-                PullState::Open if self.repo.remote_tip(&pull.branch).await?.is_none() => {
-                    return Err(Error::BranchGone {
-                        branch: pull.branch,
-                    });
-                }
-                PullState::Open => {}
+                _ => pull.stands_at(head)?,
+            }
+            if self.repo.remote_tip(&pull.branch).await?.is_none() {
+                let branch = pull.branch;
+                return Err(Error::BranchGone { branch });
             }
             match self.squash_once(&kept.at, &pull, wanted, delete).await {
                 Ok((commit, Pushed::Done)) => {
@@ -91,24 +77,12 @@ impl LocalForge {
             format!("refs/heads/{}", pull.branch),
         );
         let mut changes = vec![
-            RefChange {
-                name: &names.0,
-                to: Some(commit.as_str()),
-                lease: Some(base.as_str()),
-            },
-            RefChange {
-                name: &names.1,
-                to: Some(state.as_str()),
-                lease: Some(at.as_str()),
-            },
+            RefChange::new(&names.0, commit.as_str(), Some(base.as_str())),
+            RefChange::new(&names.1, state.as_str(), Some(at.as_str())),
         ];
         let tip = self.repo.tracking_ref(&pull.branch);
         if delete && self.repo.resolve(&tip).await?.is_some() {
-            changes.push(RefChange {
-                name: &names.2,
-                to: None,
-                lease: Some(pull.head.as_str()),
-            });
+            changes.push(RefChange::gone(&names.2, pull.head.as_str()));
         }
         fault("forge.before-merge");
         let pushed = self.repo.push_refs(&changes, &self.cancel).await?;

@@ -5,21 +5,13 @@
 //! written from these pieces therefore has few attributes in every tag, whatever
 //! the page had.
 
+use butler_protocol::among;
+
 /// Attributes that the converter reads.
 const KEPT: [&str; 6] = ["href", "src", "alt", "title", "class", "start"];
 
 /// Elements whose content is text up to their end, whatever it looks like.
-const RAW: [&str; 9] = [
-    "script",
-    "style",
-    "iframe",
-    "noembed",
-    "noframes",
-    "textarea",
-    "title",
-    "xmp",
-    "plaintext",
-];
+const RAW: &str = "script style iframe noembed noframes textarea title xmp plaintext";
 
 /// A part of a page.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,7 +66,7 @@ impl<'h> Iterator for Pieces<'h> {
                 return Some(Piece::Text(self.take(text)));
             }
             if let Some(tag) = self.markup() {
-                if !tag.closes && RAW.contains(&tag.name.as_str()) {
+                if !tag.closes && among(RAW, &tag.name) {
                     self.raw = Some(tag.name.clone());
                 }
                 return Some(Piece::Tag(tag));

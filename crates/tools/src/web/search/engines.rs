@@ -71,9 +71,7 @@ pub struct HttpEngine {
 impl HttpEngine {
     /// The service, at its usual address or at `url`. `ca_file` names further
     /// authorities; the system's proxy is used, but not for this machine.
-    ///
-    /// # Errors
-    /// When address or certificates cannot be used.
+    /// Fails when address or certificates cannot be used.
     pub fn new(
         kind: HttpEngineKind,
         url: Option<&str>,

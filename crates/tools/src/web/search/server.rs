@@ -28,7 +28,6 @@ pub struct ServerEngine {
 
 impl ServerEngine {
     /// The tool, as it was accepted.
-    #[must_use]
     pub fn new(server: Arc<Server>, tool: &ToolInfo) -> Self {
         Self {
             argument: argument_of(&tool.input_schema),

@@ -7,7 +7,7 @@ use crate::{
     Evidence, Memory, Playbook, Research, ResearchNote, Roadmap, Shortcut, Take,
     markdown::outline::section,
     parse_skill_folder,
-    properties::{any_text, markdown, only_between},
+    properties_tests::{any_text, markdown, only_between},
     update,
 };
 
