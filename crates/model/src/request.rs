@@ -16,8 +16,9 @@ pub struct ModelRequest {
     /// The conversation, the prompt first. Shared, so that a long one is neither
     /// copied nor compared word by word for every turn.
     pub messages: Vec<Arc<ModelMessage>>,
-    /// The tools, in their fixed order; they are part of the cached prefix.
-    pub tools: Vec<ToolSpec>,
+    /// The tools, in their fixed order; they are part of the cached prefix. Shared, as
+    /// the messages are.
+    pub tools: Arc<[ToolSpec]>,
     /// The most tokens the answer may have, reasoning included.
     pub max_tokens: u32,
     /// Keeps a conversation at one provider, so that its cache is hit: one per role and thread.
@@ -44,7 +45,7 @@ impl ModelRequest {
             model: model.into(),
             fallback: None,
             messages: messages.into_iter().map(Into::into).collect(),
-            tools: Vec::new(),
+            tools: Arc::default(),
             max_tokens: 8192,
             session: None,
             user: None,

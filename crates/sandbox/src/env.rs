@@ -5,6 +5,7 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     path::Path,
+    sync::LazyLock,
 };
 
 /// The home directory inside: empty, writable, gone afterwards.
@@ -38,7 +39,7 @@ pub fn scrubbed_env(
 ) -> BTreeMap<OsString, OsString> {
     let mut env = BTreeMap::new();
     let mut set = |name: &str, value: OsString| env.insert(OsString::from(name), value);
-    set("PATH", search_path(std::env::var_os("PATH").as_deref()));
+    set("PATH", SEARCH_PATH.clone());
     set("HOME", HOME.into());
     set("TMPDIR", TMP.into());
     // Told, so that a shell does not look it up among the users.
@@ -60,6 +61,10 @@ pub fn scrubbed_env(
     env.extend(extra.into_iter().filter(|(name, _)| !steers(name)));
     env
 }
+
+/// Of this process, whose own `PATH` nobody changes.
+static SEARCH_PATH: LazyLock<OsString> =
+    LazyLock::new(|| search_path(std::env::var_os("PATH").as_deref()));
 
 /// The absolute entries of the caller's `PATH`: a relative one would let the
 /// worktree decide what `git` is.

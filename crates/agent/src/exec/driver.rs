@@ -1,7 +1,7 @@
 //! One run: the machine's driver without a hub, until the task is over, cannot go
 //! on, or is interrupted.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use butler_journal::Journal;
 use butler_model::ModelClient;
@@ -12,7 +12,7 @@ use butler_protocol::{
     UserId, Waiting,
 };
 use butler_tools::{Executor, Registry};
-use butler_turn::{Event, Heard, Machine, Setup, ThreadFold};
+use butler_turn::{Event, Heard, Machine, Setup};
 use futures_util::{StreamExt, future::LocalBoxFuture};
 use tokio_util::sync::CancellationToken;
 
@@ -70,7 +70,6 @@ pub fn run<'a>(
             tell,
             last_text: None,
             turns: 0,
-            facts: Mutex::new(Arc::new(ThreadFold::of(&log))),
             ending: None,
         };
         let overview = if log.is_empty() {

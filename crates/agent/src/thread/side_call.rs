@@ -1,6 +1,8 @@
 //! One question to a model beside the conversation of a role: set aside, asked, settled
 //! and in the log, like any other call.
 
+use std::sync::Arc;
+
 use butler_protocol::{
     Image, ModelMessage, Record, Refusal, Reservation, ReserveAnswer, ReserveId, Settlement,
     TokenUsage, Usd,
@@ -85,7 +87,7 @@ impl SideCall<'_> {
                 max_tokens: self.max_tokens,
             },
             messages: vec![prompt.into(), asked.into()].into(),
-            tools: Vec::new(),
+            tools: Arc::default(),
         };
         let session = format!("{short}-{}", self.about);
         let reply = complete(&context.agent.model, session, &mut question, cancel, None).await;

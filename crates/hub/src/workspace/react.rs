@@ -7,7 +7,7 @@ use butler_policy::is_stop_emoji;
 use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use serde_json::{Value, json};
 
-use super::message;
+use super::{emoji, message};
 use crate::{
     error::{Refusal, Result, When, refuse},
     identity::BOT_USER,
@@ -156,15 +156,15 @@ static PLAIN: LazyLock<HashSet<String>> = LazyLock::new(|| {
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         words.join("_").to_lowercase()
     };
-    emojis::iter().map(|emoji| plain(emoji.name())).collect()
+    emoji::names().map(plain).collect()
 });
 
 /// Whether Slack has an emoji of this name, as far as we know: a person with a job is
 /// there as a man and as a woman, a flag by the letters of its country.
 fn is_known(name: &str) -> bool {
-    let country = |letters: &str| emojis::get_by_shortcode(letters).is_some();
+    let country = |letters: &str| emoji::of_code(letters).is_some();
     let people = ["male-", "female-", "man-", "woman-"];
-    emojis::get_by_shortcode(name).is_some()
+    emoji::of_code(name).is_some()
         || SLACK_ONLY.split(' ').any(|one| one == name)
         || PLAIN.contains(&name.replace('-', "_"))
         || name.strip_prefix("flag-").is_some_and(country)

@@ -146,7 +146,7 @@ pub(crate) fn input_tokens(request: &ModelRequest, bytes_per_token: u64) -> u64 
             }
         }
     }
-    for tool in &request.tools {
+    for tool in &*request.tools {
         bytes += BYTES_PER_MESSAGE + (tool.name.len() + tool.description.len()) as u64;
         bytes += json_length(&tool.parameters);
     }

@@ -64,14 +64,15 @@ impl ModelClient {
             format!("Call the tool `note` once with the word {word}. Do not answer in text.");
         let mut request = ModelRequest::new(model, vec![user(task)]);
         request.max_tokens = 1024;
-        request.tools = vec![
+        request.tools = [
             probe_tool(
                 "note",
                 "Writes a word down. Example: {\"word\": \"tree\"}",
                 "word",
             ),
             probe_tool("read_file", "Reads a file of the project.", "path"),
-        ];
+        ]
+        .into();
         let reply = self.complete(&request, cancel, None).await?;
         let call = reply.calls.iter().find(|call| call.name == "note");
         let given = call.and_then(|call| call.arguments.get("word"));

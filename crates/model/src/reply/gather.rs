@@ -4,6 +4,7 @@
 //! and usage follows it. A buffered answer goes through the same code as one
 //! chunk that holds a `message` instead of a `delta`.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// An answer as it came, joined but not judged.
@@ -42,6 +43,26 @@ struct Piece {
     call: RawCall,
 }
 
+/// What is looked at of a chunk: nothing else in it is kept, not even while it is read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Chunk {
+    error: Value,
+    usage: Value,
+    choices: Value,
+}
+
+impl Chunk {
+    fn of(mut chunk: Value) -> Self {
+        let mut take = |key: &str| chunk.get_mut(key).map(Value::take).unwrap_or_default();
+        Self {
+            error: take("error"),
+            usage: take("usage"),
+            choices: take("choices"),
+        }
+    }
+}
+
 /// Collects the chunks of one answer.
 #[derive(Debug, Default)]
 pub struct Gather {
@@ -61,19 +82,23 @@ impl Gather {
             self.reply.ended = true;
             return Ok(String::new());
         }
-        let chunk: Value = serde_json::from_str(data)?;
-        Ok(self.chunk(&chunk))
+        let chunk = match serde_json::from_str(data) {
+            Ok(chunk) if data.starts_with('{') => chunk,
+            // No usual chunk, and read as whatever it is.
+            _ => Chunk::of(serde_json::from_str(data)?),
+        };
+        Ok(self.said_in(&chunk))
     }
 
     /// Takes one chunk, or a whole buffered answer; returns the text it added.
-    pub fn chunk(&mut self, chunk: &Value) -> String {
-        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
-            self.reply.error = Some(error.clone());
+    fn said_in(&mut self, chunk: &Chunk) -> String {
+        if !chunk.error.is_null() {
+            self.reply.error = Some(chunk.error.clone());
         }
-        if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
-            self.reply.usage = Some(usage.clone());
+        if chunk.usage.is_object() {
+            self.reply.usage = Some(chunk.usage.clone());
         }
-        let choices = chunk.get("choices").and_then(Value::as_array);
+        let choices = chunk.choices.as_array();
         let first = choices.into_iter().flatten().find(|choice| {
             // Only one answer was asked for.
             choice.get("index").and_then(Value::as_i64).unwrap_or(0) == 0

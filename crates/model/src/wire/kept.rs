@@ -18,7 +18,7 @@ use crate::{EndpointKind, ModelRequest};
 pub struct Kept {
     /// Whom it was written for: dialects differ.
     to: Option<(EndpointKind, String)>,
-    tools: Vec<ToolSpec>,
+    tools: Arc<[ToolSpec]>,
     tools_text: String,
     /// The messages that are written, to compare with.
     messages: Vec<Arc<ModelMessage>>,
@@ -111,8 +111,9 @@ impl Kept {
             String::with_capacity(fields.len() + self.tools_text.len() + self.text.len() + 4096);
         out.push_str(fields.strip_suffix('}').unwrap_or(&fields));
         if !request.tools.is_empty() {
-            if self.tools != request.tools || self.tools_text.is_empty() {
-                self.tools.clone_from(&request.tools);
+            let same = Arc::ptr_eq(&self.tools, &request.tools) || self.tools == request.tools;
+            if !same || self.tools_text.is_empty() {
+                self.tools = Arc::clone(&request.tools);
                 let tools: serde_json::Value = request.tools.iter().map(tool).collect();
                 self.tools_text = tools.to_string();
             }
@@ -243,9 +244,9 @@ mod tests {
                     request.cache = cache;
                     request.session = Some("s".into());
                     request.tools = if number == 4 {
-                        Vec::new()
+                        Arc::default()
                     } else {
-                        tools.clone()
+                        tools.clone().into()
                     };
                     let whole = body(&request, kind).to_string();
                     assert_eq!(kept.text(&request, kind), whole, "{kind} {number}");

@@ -175,6 +175,6 @@ pub(crate) fn assistant(
 /// A question with the tools that the fixtures call.
 pub(crate) fn question(model: &str) -> ModelRequest {
     let mut request = ModelRequest::new(model, vec![system("be brief"), user("add 2 and 3")]);
-    request.tools = vec![tool("add"), tool("read_file")];
+    request.tools = [tool("add"), tool("read_file")].into();
     request
 }

@@ -64,7 +64,7 @@ fn four_hundred_turns_only_append() {
     ];
     for (kind, model, cache, marked, turns) in kinds {
         let mut request = ModelRequest::new(model, vec![system("You build."), user("go")]);
-        request.tools = vec![tool("Read"), tool("Edit")];
+        request.tools = [tool("Read"), tool("Edit")].into();
         request.session = Some("t-coder".into());
         request.cache = cache;
         let (mut before, _) = prefix(&request, kind);

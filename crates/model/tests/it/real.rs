@@ -123,10 +123,11 @@ async fn a_real_model_calls_a_tool_streamed_and_not() {
         let mut request = ModelRequest::new(&model, shown());
         request.stream = stream;
         request.max_tokens = 64;
-        request.tools = vec![
+        request.tools = [
             tool("note", "Writes a word down.", "word"),
             tool("read_file", "Reads a file.", "path"),
-        ];
+        ]
+        .into();
         let reply = ask(&client, &request).await.unwrap();
         let first = reply.calls.first();
         assert!(first.is_some_and(|call| call.name == "note"), "{reply:?}");

@@ -4,7 +4,7 @@ use butler_protocol::Secret;
 
 use super::{
     assignment,
-    automaton::Automaton,
+    automaton::{Automaton, Hit},
     known::Known,
     lists::{COOKIES, FOREIGN, NAMES, NETS, NETS_6, SERVICES, SHORT, SPOKEN},
     rules::{address, command, cookie, inside, jwk, pem, pgpass, url, vendor},
@@ -102,35 +102,33 @@ impl Anchors {
 
     /// Looks closer wherever an anchor stands.
     pub(super) fn search(&self, text: &str, spans: &mut Spans) {
-        let Some(automaton) = self.automaton.to_read(text.len()) else {
+        let found =
+            self.automaton
+                .find(text, |Hit { end, start, word }| match self.anchors[word] {
+                    Anchor::Name => assignment::look(text, start, end, spans),
+                    Anchor::Short => assignment::look(text, start, end - 1, spans),
+                    Anchor::PemBegin => pem::begin(text, start, spans),
+                    Anchor::PemEnd => pem::end(text, start, spans),
+                    Anchor::Putty => pem::putty(text, end, spans),
+                    Anchor::Url => url::look(text, start, spans),
+                    Anchor::Dsn => url::dsn(text, start, spans),
+                    Anchor::Curl => command::curl(text, end, spans),
+                    Anchor::Command(flag, apart) => command::look((flag, apart), text, end, spans),
+                    Anchor::Identified => command::identified(text, end, spans),
+                    Anchor::Cookie => cookie::look(text, start, end, spans),
+                    Anchor::Inside(rule) => inside::look(rule, text, start, spans),
+                    Anchor::Pgpass => pgpass::look(text, start, spans),
+                    Anchor::PemInBase64 => pem::base64(text, start, spans),
+                    Anchor::Jwk => jwk::look(text, start, spans),
+                    Anchor::Foreign => assignment::look_foreign(text, start, end, spans),
+                    Anchor::Net => address::look(text, start, spans),
+                    Anchor::Net6 => address::look_6(text, start, spans),
+                    Anchor::Vendor(rule) => vendor::look(rule, text, start, spans),
+                    Anchor::Known(form) => self.known.look(form, text, start, spans),
+                });
+        if found.is_none() {
             // Cannot happen with our word list; if it does, nothing leaves.
             spans.add(0, text.len(), "secret".into());
-            return;
-        };
-        for hit in automaton.find_overlapping_iter(text) {
-            let (start, end) = (hit.start(), hit.end());
-            match self.anchors[hit.pattern().as_usize()] {
-                Anchor::Name => assignment::look(text, start, end, spans),
-                Anchor::Short => assignment::look(text, start, end - 1, spans),
-                Anchor::PemBegin => pem::begin(text, start, spans),
-                Anchor::PemEnd => pem::end(text, start, spans),
-                Anchor::Putty => pem::putty(text, end, spans),
-                Anchor::Url => url::look(text, start, spans),
-                Anchor::Dsn => url::dsn(text, start, spans),
-                Anchor::Curl => command::curl(text, end, spans),
-                Anchor::Command(flag, apart) => command::look((flag, apart), text, end, spans),
-                Anchor::Identified => command::identified(text, end, spans),
-                Anchor::Cookie => cookie::look(text, start, end, spans),
-                Anchor::Inside(rule) => inside::look(rule, text, start, spans),
-                Anchor::Pgpass => pgpass::look(text, start, spans),
-                Anchor::PemInBase64 => pem::base64(text, start, spans),
-                Anchor::Jwk => jwk::look(text, start, spans),
-                Anchor::Foreign => assignment::look_foreign(text, start, end, spans),
-                Anchor::Net => address::look(text, start, spans),
-                Anchor::Net6 => address::look_6(text, start, spans),
-                Anchor::Vendor(rule) => vendor::look(rule, text, start, spans),
-                Anchor::Known(form) => self.known.look(form, text, start, spans),
-            }
         }
     }
 }

@@ -83,7 +83,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
 
 pub(crate) fn request(role: &str, messages: Vec<ModelMessage>) -> ModelRequest {
     let mut request = ModelRequest::new(format!("rehearsal/{role}"), messages);
-    request.tools = tools();
+    request.tools = tools().into();
     request
 }
 

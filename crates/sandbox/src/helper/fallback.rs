@@ -6,7 +6,7 @@ use std::{os::fd::OwnedFd, path::Path, process::exit};
 
 use rustix::process::{Signal, getpid, set_child_subreaper};
 
-use super::{Doing, Failed, Wires, confine, filter, init, landlock, start, sys, tree};
+use super::{Doing, Failed, Wires, confine, filter, init, landlock, start, sys, tell, tree};
 use crate::spec::{Landlock, Os, Report, Spec};
 
 /// Restricts this process, runs the command, returns when nothing of it is left.
@@ -30,13 +30,9 @@ pub(super) fn enter(spec: &Spec, stdin: OwnedFd, wires: &Wires) -> Result<(), Fa
 fn supervise(command: rustix::process::Pid, spec: &Spec, wires: &Wires) {
     let rules = spec.landlock.iter();
     let places = rules.flat_map(|rules| rules.write.iter().map(Os::path));
-    init::run(
-        command,
-        &spec.limits,
-        places,
-        init::Members::Descendants,
-        wires,
-    );
+    let members = init::Members::Descendants;
+    let ended = init::run(command, &spec.limits, places, members, &wires.report);
+    tell(&wires.report, &ended);
     tree::kill_descendants();
 }
 

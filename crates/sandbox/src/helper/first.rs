@@ -6,9 +6,9 @@
 //! reach it: it is hidden from them, the kernel keeps their signals from it, and the
 //! filter refuses to change it.
 
-use std::path::Path;
+use std::{os::fd::AsFd, path::Path};
 
-use rustix::thread::UnshareFlags;
+use rustix::{process::Pid, thread::UnshareFlags};
 
 use super::{
     Doing, Failed, Wires, confine,
@@ -17,7 +17,7 @@ use super::{
     landlock::Rules,
     message::{Line, Message},
     namespaces::Outside,
-    start, sys, understood,
+    start, sys, tell, understood,
 };
 use crate::helper::namespaces::cell::{self, Cell};
 use crate::{
@@ -53,8 +53,15 @@ impl First<'_> {
         let Some(wires) = message.wires() else {
             return;
         };
-        if let Err(failed) = self.take(&mut message, rules, &wires) {
-            wires.fail(failed);
+        match self.take(&mut message, rules, &wires) {
+            Ok(Some((command, spec))) => {
+                let Wires { output, report } = wires;
+                // Nobody but the command writes its output from here on.
+                drop(output);
+                self.follow(command, &spec, report);
+            }
+            Ok(None) => wires.tell(&Report::Exited(0)),
+            Err(failed) => wires.fail(failed),
         }
     }
 
@@ -122,14 +129,14 @@ impl First<'_> {
         })
     }
 
-    /// Runs the command that came, if it is for this cell: the caller knows, and a
-    /// mistake must not become a hole.
+    /// Starts the command that came, if there is one and it is for this cell: the caller
+    /// knows, and a mistake must not become a hole.
     fn take(
         &self,
         message: &mut Message,
         rules: Option<Rules>,
         wires: &Wires,
-    ) -> Result<(), Failed> {
+    ) -> Result<Option<(Pid, Box<Spec>)>, Failed> {
         let spec = match message.requests.next()? {
             Some(Request::Run(spec)) => spec,
             _ => return Err(Failed::new("understand the spec", "it is no command")),
@@ -144,24 +151,25 @@ impl First<'_> {
         }
         self.shut_for(&spec, rules)?;
         if spec.argv.is_empty() {
-            wires.tell(&Report::Exited(0));
-            return Ok(());
+            return Ok(None);
         }
-        self.run(&spec, message, wires)
+        let stdin = message.stdin(&spec)?;
+        let command = start::spawn(&spec, &stdin, wires)?;
+        Ok(Some((command, spec)))
     }
 
-    /// Runs a command until its last process is dead.
-    fn run(&self, spec: &Spec, message: &mut Message, wires: &Wires) -> Result<(), Failed> {
-        let stdin = message.stdin(spec)?;
-        let command = start::spawn(spec, &stdin, wires)?;
-        drop(stdin);
+    /// Follows a command until its last process is dead, and says so.
+    fn follow(&self, command: Pid, spec: &Spec, wire: impl AsFd) {
         let loopback = self.base_root.network == Network::Loopback;
         let own_network = loopback && (spec.sockets || self.wanted.sockets);
         let members = init::Members::Namespace { own_network };
-        init::run(command, &spec.limits, self.writable(), members, wires);
-        sys::end_all_others();
-        wires.tell(&Report::Over);
-        Ok(())
+        let mut ended = init::run(command, &spec.limits, self.writable(), members, &wire);
+        // Mostly it left nobody, and then all is said at once.
+        if sys::others_are_left() {
+            tell(&wire, &ended.take());
+            sys::end_all_others();
+        }
+        tell(&wire, ended.iter().chain([&Report::Over]));
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
-use super::{Wires, sys, watch::Watch};
+use super::{sys, watch::Watch};
 use crate::{Limits, spec::Report};
 
 /// How often limits are looked at.
@@ -25,42 +25,40 @@ pub(super) enum Members {
     Descendants,
 }
 
-/// Waits until the command ends or must be ended, and reports how.
+/// Waits until the command ends or must be ended. How it ended, if anybody listens.
 pub(super) fn run<'a>(
     command: Pid,
     limits: &Limits,
     places: impl Iterator<Item = &'a Path>,
     members: Members,
-    wires: &Wires,
-) {
+    report: impl AsFd,
+) -> Option<Report> {
     let watch = Watch::new(*limits, members, places);
     let mut next = Instant::now() + TICK;
     loop {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if pid == command {
-                wires.tell(&report(status));
-                return;
+                return Some(ended(status));
             }
         }
         let rest = next.saturating_duration_since(Instant::now());
         let signal = sys::wait_signal(&[libc::SIGCHLD, libc::SIGTERM], Some(rest));
         if signal == Some(libc::SIGTERM) && members == Members::Descendants {
-            return;
+            return None;
         }
         if Instant::now() >= next {
             if let Some(why) = watch.look() {
-                wires.tell(&Report::Stopped(why));
-                return;
+                return Some(Report::Stopped(why));
             }
-            if !somebody_listens(wires.report.as_fd()) {
-                return;
+            if !somebody_listens(report.as_fd()) {
+                return None;
             }
             next = Instant::now() + TICK;
         }
     }
 }
 
-fn report(status: WaitStatus) -> Report {
+fn ended(status: WaitStatus) -> Report {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Report::Exited(code),
         (None, Some(signal)) => Report::Signalled(signal),

@@ -21,7 +21,11 @@ mod tree;
 mod watch;
 mod weaker;
 
-use std::{io::Write, os::fd::OwnedFd, path::Path};
+use std::{
+    io::Write,
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
+};
 
 use self::message::{Line, Message, Requests};
 use crate::spec::{HELPER_POOL, Report, Request, VERSION, WEAKER};
@@ -70,18 +74,26 @@ struct Wires {
 }
 
 impl Wires {
-    /// Tells the caller. Nothing can be done when the caller does not listen.
+    /// Tells the caller.
     fn tell(&self, report: &Report) {
-        if let Ok(mut line) = serde_json::to_vec(report) {
-            line.push(b'\n');
-            let _ = rustix::io::write(&self.report, &line);
-        }
+        tell(&self.report, [report]);
     }
 
     /// Tells the caller why nothing is run.
     fn fail(&self, Failed { step, detail }: Failed) {
         self.tell(&Report::SetUp { step, detail });
     }
+}
+
+/// Tells the caller, all at once. Nothing can be done when the caller does not listen.
+fn tell<'a>(wire: impl AsFd, reports: impl IntoIterator<Item = &'a Report>) {
+    let mut lines = Vec::new();
+    for report in reports {
+        if serde_json::to_writer(&mut lines, report).is_ok() {
+            lines.push(b'\n');
+        }
+    }
+    let _ = rustix::io::write(wire, &lines);
 }
 
 /// What `codebutler __sandbox` does: waits for commands and runs each inside its

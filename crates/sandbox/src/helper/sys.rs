@@ -208,22 +208,27 @@ pub(super) fn leave() -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Kills and collects every other process of this pid namespace, whose first
-/// process this is. Orphans become its children, so when there are no children
-/// left there is nobody left.
-pub(super) fn end_all_others() {
+/// Whether anybody else is in this pid namespace, whose first process this is. Orphans
+/// become its children, so when there are no children left there is nobody left.
+pub(super) fn others_are_left() -> bool {
     use rustix::process::{WaitOptions, wait};
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-            Ok(None) => {
-                // Only now: for this the kernel looks at every process of the machine.
-                // SAFETY: a plain call. The kernel spares the caller.
-                unsafe { libc::kill(-1, libc::SIGKILL) };
-                let _ = wait(WaitOptions::empty());
-            }
-            Err(_) => return,
+            Ok(None) => return true,
+            Err(_) => return false,
         }
+    }
+}
+
+/// Kills and collects every other process of this pid namespace.
+pub(super) fn end_all_others() {
+    use rustix::process::{WaitOptions, wait};
+    while others_are_left() {
+        // Only now: for this the kernel looks at every process of the machine.
+        // SAFETY: a plain call. The kernel spares the caller.
+        unsafe { libc::kill(-1, libc::SIGKILL) };
+        let _ = wait(WaitOptions::empty());
     }
 }
 

@@ -113,27 +113,25 @@ struct Session {
 impl Session {
     /// Reads until both pipes end or too much was written.
     async fn drain(&mut self) -> Result<Option<Ended>, SandboxError> {
-        let mut buffer = vec![0; 64 << 10];
-        let mut said = [0; 4096];
+        // Not written to before it is read into.
+        let mut buffer = Vec::with_capacity(64 << 10);
         while self.output.is_some() || self.report.is_some() {
             tokio::select! {
                 read = next(&mut self.output, &mut buffer) => match read {
                     Ok(0) | Err(_) => self.output = None,
-                    Ok(length) => {
-                        let within = self.kept.push(&buffer[..length]);
+                    Ok(_) => {
+                        let within = self.kept.push(&buffer);
                         if self.kept.is_flood() {
                             return Ok(Some(Ended::OutputFlood));
                         }
                         self.pass_on(&buffer[..within]).await;
+                        buffer.clear();
                     }
                 },
-                read = next(&mut self.report, &mut said) => match read {
+                read = next(&mut self.report, &mut self.said) => match read {
                     Ok(0) | Err(_) => self.report = None,
                     // A helper says a line or two; more is not kept.
-                    Ok(length) if self.said.len() < 64 << 10 => {
-                        self.said.extend_from_slice(&said[..length]);
-                    }
-                    Ok(_) => {}
+                    Ok(_) => self.said.truncate(64 << 10),
                 },
             }
         }
@@ -205,9 +203,10 @@ impl Session {
     }
 }
 
-async fn next(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> io::Result<usize> {
+/// Reads what there is, behind what the buffer holds.
+async fn next(pipe: &mut Option<pipe::Receiver>, buffer: &mut Vec<u8>) -> io::Result<usize> {
     match pipe {
-        Some(pipe) => pipe.read(buffer).await,
+        Some(pipe) => pipe.read_buf(buffer).await,
         None => std::future::pending().await,
     }
 }

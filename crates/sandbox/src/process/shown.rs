@@ -9,7 +9,7 @@ use std::{
     fs::{self, File},
     io,
     os::unix::fs::MetadataExt,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
@@ -24,8 +24,10 @@ const TICK: Duration = Duration::from_secs(1);
 /// What was there when a base root was built.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    /// The folders that the places lie in; nothing while they say nothing.
-    folders: Option<Vec<Stamp>>,
+    /// The folders that the places lie in.
+    folders: Vec<PathBuf>,
+    /// How they were; nothing while they say nothing.
+    stamps: Option<Vec<Stamp>>,
     places: Vec<Identity>,
     mounts: io::Result<File>,
 }
@@ -49,8 +51,10 @@ impl Shown {
     fn at(now: SystemTime, base_root: Option<&BaseRoot>) -> Self {
         // What changes while we look is found to have changed.
         let mounts = File::open("/proc/self/mountinfo");
-        let folders = stamps(base_root, now);
+        let folders: BTreeSet<&Path> = places(base_root).filter_map(Path::parent).collect();
+        let folders: Vec<PathBuf> = folders.into_iter().map(Path::to_owned).collect();
         Self {
+            stamps: stamps(&folders, now),
             folders,
             places: identities(base_root),
             mounts,
@@ -59,11 +63,11 @@ impl Shown {
 
     fn holds_at(&mut self, now: SystemTime, base_root: Option<&BaseRoot>) -> bool {
         let quiet = self.mounts.as_ref().is_ok_and(is_quiet);
-        let folders = stamps(base_root, now);
-        if quiet && self.folders.is_some() && self.folders == folders {
+        let stamps = stamps(&self.folders, now);
+        if quiet && self.stamps.is_some() && self.stamps == stamps {
             return true;
         }
-        self.folders = folders;
+        self.stamps = stamps;
         self.places == identities(base_root)
     }
 }
@@ -86,11 +90,10 @@ fn identity(found: &fs::Metadata) -> (u64, u64) {
 }
 
 /// Nothing when one of the folders cannot be looked at, or changed just before `now`.
-fn stamps(base_root: Option<&BaseRoot>, now: SystemTime) -> Option<Vec<Stamp>> {
+fn stamps(folders: &[PathBuf], now: SystemTime) -> Option<Vec<Stamp>> {
     let since = now.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     let settled = since.checked_sub(TICK)?.as_secs().cast_signed();
-    let folders: BTreeSet<&Path> = places(base_root).filter_map(Path::parent).collect();
-    let stamps = folders.into_iter().map(|folder| {
+    let stamps = folders.iter().map(|folder| {
         let found = fs::symlink_metadata(folder).ok()?;
         let changed = (found.ctime(), found.ctime_nsec());
         (changed.0 < settled).then(|| (Some(identity(&found)), changed))
@@ -164,7 +167,7 @@ mod tests {
     fn folders_that_changed_long_ago_are_enough_to_look_at() {
         let base_root = showing(Path::new("/usr"));
         let mut shown = Shown::of(Some(&base_root));
-        assert!(shown.folders.is_some() && is_quiet(shown.mounts.as_ref().unwrap()));
+        assert!(shown.stamps.is_some() && is_quiet(shown.mounts.as_ref().unwrap()));
         shown.places = vec![None];
         assert!(shown.holds(Some(&base_root)), "it is not looked at");
         shown.mounts = Err(io::ErrorKind::NotFound.into());

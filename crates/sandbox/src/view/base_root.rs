@@ -54,12 +54,11 @@ fn take_base(view: &mut View, base: &[Step]) -> Option<Vec<Step>> {
             .next()
             .is_some_and(|(below, _)| below.starts_with(step.place()))
     };
-    let rest = || view.steps.iter().filter(|step| !is_base(step));
-    if view.steps.len() - rest().count() != base.len() || rest().any(over) {
+    let rest: Vec<&Step> = view.steps.iter().filter(|step| !is_base(step)).collect();
+    if view.steps.len() - rest.len() != base.len() || rest.iter().copied().any(over) {
         return None;
     }
-    let rest = rest().cloned().collect();
-    view.steps = rest;
+    view.steps = rest.into_iter().cloned().collect();
     Some(base.to_vec())
 }
 

@@ -130,7 +130,8 @@ impl<E: Edge> Driver<E> {
             ));
         };
         let turn = Some(self.machine.turn());
-        let outcome = match self.edge.judge(tools, &call, beginning).await? {
+        let thread = self.machine.thread();
+        let outcome = match self.edge.judge(thread, tools, &call, beginning).await? {
             // It would change what a person is deciding about, and make their yes void.
             Judgement::Run(permit)
                 if self.asked_in == turn

@@ -51,9 +51,10 @@ pub(crate) trait Edge: Sized + Send {
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<ToolSession, AgentError>>;
 
-    /// May this call run?
+    /// May this call run, after what the log says?
     fn judge(
         &mut self,
+        thread: &ThreadFold,
         tools: &mut ToolSession,
         call: &ToolCall,
         beginning: Beginning,

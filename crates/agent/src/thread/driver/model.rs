@@ -18,14 +18,14 @@ pub(crate) struct Question {
     /// The conversation.
     pub(crate) messages: Messages,
     /// The tools offered; none for a summary.
-    pub(crate) tools: Vec<ToolSpec>,
+    pub(crate) tools: Arc<[ToolSpec]>,
 }
 
 /// What a request had: the next one adds to it.
 #[derive(Default)]
 pub(super) struct Asked {
     messages: Messages,
-    tools: Vec<ToolSpec>,
+    tools: Arc<[ToolSpec]>,
 }
 
 impl<E: Edge> Driver<E> {
@@ -35,7 +35,7 @@ impl<E: Edge> Driver<E> {
             mut tools,
         } = std::mem::take(&mut self.asked);
         if self.machine.bring_up(&mut messages) {
-            tools = self.machine.tools().to_vec();
+            tools = self.machine.tools().into();
         }
         let span = info_span!("turn", turn = call.turn);
         let mut question = Question {
@@ -59,7 +59,7 @@ impl<E: Edge> Driver<E> {
         let mut question = Question {
             call,
             messages: messages.into(),
-            tools: Vec::new(),
+            tools: Arc::default(),
         };
         let (model, session, cancel) = self.line();
         let busy = self.busy();

@@ -108,6 +108,7 @@ impl Edge for HubEdge {
     /// ask looks first.
     async fn judge(
         &mut self,
+        _thread: &ThreadFold,
         tools: &mut ToolSession,
         call: &ToolCall,
         beginning: Beginning,

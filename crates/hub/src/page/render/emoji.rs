@@ -1,5 +1,7 @@
 //! Emoji by Slack's names. Those that a workspace made itself are shown by name.
 
+use crate::workspace::emoji::of_code;
+
 /// Offered under every message, in this order.
 pub(crate) const QUICK: [&str; 6] = [
     "+1",
@@ -18,7 +20,7 @@ pub(crate) fn sign(name: &str) -> Option<&'static str> {
         "thinking_face" => "thinking",
         name => name,
     };
-    emojis::get_by_shortcode(name).map(emojis::Emoji::as_str)
+    of_code(name)
 }
 
 /// What people read: the sign, or the name between colons.

@@ -1,6 +1,7 @@
 //! Programs as data: `crates/policy/programs/*.txt`.
 //!
-//! The files are read once, when the first command is judged. A row begins with
+//! The names in the files are read when the first command is judged, and each row when its
+//! program is. A row begins with
 //! `program NAME…` (`mkfs*`: whatever begins so, `pip#`: a version may follow) and
 //! goes on with lines, read in order:
 //!
@@ -29,7 +30,10 @@ mod engine;
 mod parse;
 mod row;
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{
+    collections::HashMap,
+    sync::{LazyLock, OnceLock},
+};
 
 pub(super) use row::{Code, Line, Row, Words};
 
@@ -64,15 +68,26 @@ pub(super) fn table() -> &'static Table {
     &TABLE
 }
 
-/// All rows.
+/// A program under all its names, and the lines about it, read when it is asked for: a
+/// process judges a few programs of hundreds.
+#[derive(Debug, Default)]
+struct Program {
+    #[cfg(test)]
+    names: Vec<&'static str>,
+    family: &'static str,
+    lines: Vec<(usize, &'static str)>,
+    row: OnceLock<Row>,
+}
+
+/// All programs.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    rows: Vec<Row>,
+    programs: Vec<Program>,
     names: HashMap<&'static str, usize>,
     /// Names of which only the beginning is known.
     open: Vec<(&'static str, usize)>,
     words: HashMap<&'static str, Words>,
-    /// What is wrong with the files. Nothing is judged then.
+    /// What is wrong with names and lists. Nothing is judged then.
     problems: Vec<String>,
 }
 
@@ -89,7 +104,11 @@ impl Table {
         };
         let at = self.names.get(name).copied();
         let at = at.or_else(|| self.open.iter().find(open).map(|(_, at)| *at))?;
-        self.rows.get(at)
+        Some(self.read(self.programs.get(at)?))
+    }
+
+    fn read<'a>(&self, program: &'a Program) -> &'a Row {
+        program.row.get_or_init(|| parse::row(self, program))
     }
 
     /// Whether a word is in a list of the files.

@@ -4,11 +4,12 @@ use butler_protocol::Tier;
 
 use super::{
     super::{code, state::Output},
-    Table,
+    Program, Table,
     row::{Action, Inner, Line, Row, Term, Test, Which, Words},
 };
 
-/// Reads all files.
+/// Reads the names of all programs and the lists; what is said about a program is left
+/// as it stands until somebody asks.
 pub(super) fn table(families: &[(&'static str, &'static str)]) -> Table {
     let mut table = Table::default();
     for (family, text) in families {
@@ -19,13 +20,15 @@ pub(super) fn table(families: &[(&'static str, &'static str)]) -> Table {
             }
             let number = index + 1;
             if let Err(problem) = line(&mut table, family, number, source) {
-                table
-                    .problems
-                    .push(format!("{family}.txt:{number}: {problem}"));
+                table.problems.push(named(family, number, &problem));
             }
         }
     }
     table
+}
+
+fn named(family: &str, number: usize, problem: &str) -> String {
+    format!("{family}.txt:{number}: {problem}")
 }
 
 fn line(
@@ -46,28 +49,17 @@ fn line(
                 Ok(())
             };
         }
-        "program" => return program(table, rest),
+        "program" => return program(table, family, rest),
         _ => {}
     }
-    let at = Position {
-        family,
-        number,
-        source,
-    };
-    let lines = read(table, &at, key, rest)?;
-    let row = table
-        .rows
-        .last_mut()
-        .ok_or("a line before the first program")?;
-    row.lines.extend(lines);
-    match key {
-        "takes" | "skips" | "script" | "prints" | "+" | "!" => attribute(table, key, rest),
-        _ => Ok(()),
-    }
+    let program = table.programs.last_mut();
+    let program = program.ok_or("a line before the first program")?;
+    program.lines.push((number, source));
+    Ok(())
 }
 
-fn program(table: &mut Table, names: &'static str) -> Result<(), String> {
-    let at = table.rows.len();
+fn program(table: &mut Table, family: &'static str, names: &'static str) -> Result<(), String> {
+    let at = table.programs.len();
     for name in names.split_whitespace() {
         let twice = if name.ends_with(['*', '#']) {
             table.open.push((name, at));
@@ -79,26 +71,45 @@ fn program(table: &mut Table, names: &'static str) -> Result<(), String> {
             return Err(format!("`{name}` has a row already"));
         }
     }
-    table.rows.push(Row {
+    table.programs.push(Program {
+        family,
         #[cfg(test)]
         names: names.split_whitespace().collect(),
-        ..Row::default()
+        ..Program::default()
     });
     Ok(())
 }
 
-/// What is known of the row as a whole.
-fn attribute(table: &mut Table, key: &str, rest: &'static str) -> Result<(), String> {
-    let takes: Vec<&'static str> = match key {
-        "takes" => words(table, rest.split_whitespace())?.exact().to_vec(),
-        _ => Vec::new(),
-    };
-    let row = table
-        .rows
-        .last_mut()
-        .ok_or("a line before the first program")?;
+/// Reads what is said about a program. A row with a mistake in it asks about everything.
+pub(super) fn row(table: &Table, program: &Program) -> Row {
+    let mut row = Row::default();
+    for &(number, source) in &program.lines {
+        let at = Position {
+            family: program.family,
+            number,
+            source,
+        };
+        if let Err(problem) = said(table, &mut row, &at) {
+            let problem = named(program.family, number, &problem);
+            // The table lives as long as the process.
+            let asks = at.line(Action::Finds(Tier::Destructive), Vec::new(), problem.leak());
+            return Row {
+                script: true,
+                #[cfg(test)]
+                problem: Some(asks.reason),
+                lines: vec![asks],
+                ..Row::default()
+            };
+        }
+    }
+    row
+}
+
+fn said(table: &Table, row: &mut Row, at: &Position) -> Result<(), String> {
+    let (key, rest) = at.source.split_once(' ').unwrap_or((at.source, ""));
+    row.lines.extend(read(table, at, key, rest)?);
     match key {
-        "takes" => row.takes = takes,
+        "takes" => row.takes = words(table, rest.split_whitespace())?.exact().to_vec(),
         "skips" => row.skips = Some(rest),
         "script" => row.script = true,
         "prints" => {
@@ -155,23 +166,15 @@ fn read(
         Some(word) => (word, true),
         None => (key, false),
     };
-    let mut usual = Vec::new();
-    for line in USUAL
-        .lines()
-        .filter_map(|line| line.strip_prefix(word)?.strip_prefix(' '))
-    {
+    let usual = USUAL.iter().filter(|(name, ..)| *name == word);
+    let usual = usual.map(|&(_, key, line)| {
         let verbs = rest.split_whitespace().collect::<Vec<_>>().join("|");
-        let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
         // The table lives as long as the process.
-        usual.extend(read(
-            table,
-            at,
-            key,
-            rest.replace("{verbs}", &verbs).leak(),
-        )?);
-    }
+        read(table, at, key, line.replace("{verbs}", &verbs).leak())
+    });
+    let usual: Vec<_> = usual.collect::<Result<_, _>>()?;
     if !usual.is_empty() {
-        return Ok(usual);
+        return Ok(usual.into_iter().flatten().collect());
     }
     let action = match word {
         "takes" | "skips" | "script" | "prints" | "+" | "!" => return Ok(Vec::new()),
@@ -202,17 +205,33 @@ fn read(
 }
 
 /// What package managers and programs with verbs have in common, each a word and a line of
-/// the table that it stands for; `{verbs}` are the words behind it.
-const USUAL: &str = "\
-builds looks any:--help|--version|-h few:2
-builds local: it builds or tests
-changes asks-online {verbs} !any:@dry: `{0} {1}` changes what is installed
-publishes asks-online {verbs} !any:@dry: `{0} {1}` publishes or changes credentials
-does local: it runs a program
-does asks-online {verbs} !any:--help|--version|--dry-run|--local: `{0} {1}` publishes or installs
-only local: it runs a program
-only asks-online !{verbs} !any:--help|--version|--dry-run|--local: `{0} {1}` changes more than files here
-";
+/// the table that it stands for, its key apart; `{verbs}` are the words behind it.
+const USUAL: [(&str, &str, &str); 8] = [
+    ("builds", "looks", "any:--help|--version|-h few:2"),
+    ("builds", "local:", "it builds or tests"),
+    (
+        "changes",
+        "asks-online",
+        "{verbs} !any:@dry: `{0} {1}` changes what is installed",
+    ),
+    (
+        "publishes",
+        "asks-online",
+        "{verbs} !any:@dry: `{0} {1}` publishes or changes credentials",
+    ),
+    ("does", "local:", "it runs a program"),
+    (
+        "does",
+        "asks-online",
+        "{verbs} !any:--help|--version|--dry-run|--local: `{0} {1}` publishes or installs",
+    ),
+    ("only", "local:", "it runs a program"),
+    (
+        "only",
+        "asks-online",
+        "!{verbs} !any:--help|--version|--dry-run|--local: `{0} {1}` changes more than files here",
+    ),
+];
 
 fn which(text: &'static str) -> Result<Which, String> {
     let (kind, rest) = text.split_once(':').unwrap_or((text, ""));

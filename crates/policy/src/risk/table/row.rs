@@ -11,11 +11,9 @@ use super::super::{
 /// What is judged by code instead of lines. Nothing goes on with the next line.
 pub(in super::super) type Code = fn(&mut Analyzer<'_>, &Call<'_>, &mut State) -> Option<Output>;
 
-/// A program under all its names.
+/// What is known of a program.
 #[derive(Debug, Default)]
 pub(in super::super) struct Row {
-    #[cfg(test)]
-    pub names: Vec<&'static str>,
     /// Flags that take the next word.
     pub takes: Vec<&'static str>,
     /// Words that begin so are no operands: `cargo +nightly`.
@@ -24,6 +22,9 @@ pub(in super::super) struct Row {
     pub script: bool,
     pub prints: Option<Output>,
     pub lines: Vec<Line>,
+    /// What is wrong with it.
+    #[cfg(test)]
+    pub problem: Option<&'static str>,
     #[cfg(test)]
     pub examples: Vec<Example>,
 }

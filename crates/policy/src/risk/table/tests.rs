@@ -1,6 +1,6 @@
 use butler_protocol::Tier;
 
-use super::{FAMILIES, parse, row::Action, table};
+use super::{FAMILIES, Row, Table, parse, row::Action, table};
 use crate::{Overrides, RiskContext, assess};
 
 fn asks(command: &str) -> bool {
@@ -14,15 +14,39 @@ fn asks(command: &str) -> bool {
     assess(command, &ctx).tier == Tier::Destructive
 }
 
+fn rows(table: &Table) -> impl Iterator<Item = &Row> {
+    let programs = table.programs.iter();
+    programs.map(|program| table.read(program))
+}
+
+/// All that is wrong, in names, lists and rows.
+fn problems(table: &Table) -> Vec<&str> {
+    let in_rows = rows(table).filter_map(|row| row.problem);
+    table.problem().into_iter().chain(in_rows).collect()
+}
+
 #[test]
 fn the_files_are_whole() {
-    assert_eq!(table().problems, Vec::<String>::new());
-    assert!(table().rows.len() > 250, "{}", table().rows.len());
+    assert_eq!(problems(table()), Vec::<&str>::new());
+    let count = table().programs.len();
+    assert!(count > 250, "{count}");
+}
+
+/// Whatever it is called with, and as a script of a language too.
+#[test]
+fn a_row_with_a_mistake_asks_about_everything() {
+    let broken = parse::table(&[("x", "program a\nlooks\nmay x\n")]);
+    let row = broken.row("a").unwrap();
+    let [line] = row.lines.as_slice() else {
+        panic!("{row:?}");
+    };
+    assert!(matches!(line.action, Action::Finds(Tier::Destructive)));
+    assert!(line.when.is_empty() && row.script);
 }
 
 #[test]
 fn every_example_of_every_row_holds() {
-    let examples = || table().rows.iter().flat_map(|row| &row.examples);
+    let examples = || rows(table()).flat_map(|row| &row.examples);
     assert!(examples().count() > 600, "{}", examples().count());
     let wrong = examples().filter(|example| asks(example.command) != example.asks);
     let wrong: Vec<_> = wrong.map(|example| example.command).collect();
@@ -33,7 +57,8 @@ fn every_example_of_every_row_holds() {
 #[test]
 fn a_row_shows_what_it_does_by_examples() {
     let mut silent: Vec<&str> = Vec::new();
-    for row in &table().rows {
+    for program in &table().programs {
+        let row = table().read(program);
         let asking =
             |action: &Action| matches!(action, Action::Finds(Tier::Destructive) | Action::Undoable);
         let asks = row.lines.iter().any(|line| asking(&line.action));
@@ -44,7 +69,7 @@ fn a_row_shows_what_it_does_by_examples() {
         let always = first.any(|line| line.when.is_empty() && asking(&line.action));
         let shown = |asks| row.examples.iter().any(|example| example.asks == asks);
         if asks && !shown(true) || !always && !shown(false) {
-            silent.extend(row.names.first());
+            silent.extend(program.names.first());
         }
     }
     // Its lines are those of `git-subcommand`.
@@ -80,14 +105,10 @@ fn what_is_wrong_in_a_file_is_named_with_its_line() {
             "x.txt:2: the list `a` is there twice",
         ),
     ] {
-        assert_eq!(
-            parse::table(&[("x", text)]).problem(),
-            Some(problem),
-            "{text}"
-        );
+        assert_eq!(problems(&parse::table(&[("x", text)])), [problem], "{text}");
     }
     let fine = parse::table(&[("x", "# note\n\nprogram a b*\nasks x|y*: it breaks\n")]);
-    assert_eq!(fine.problem(), None);
+    assert_eq!(problems(&fine), Vec::<&str>::new());
     assert!(fine.row("a").is_some() && fine.row("bc").is_some() && fine.row("c").is_none());
 }
 
@@ -97,6 +118,6 @@ fn the_row_in_the_guide_can_be_read() {
     let mut blocks = guide.split("```\n");
     let row = blocks.find(|block| block.starts_with("program ")).unwrap();
     let read = parse::table(&[("guide", row)]);
-    assert_eq!(read.problem(), None);
-    assert_eq!(read.rows[0].examples.len(), 2);
+    assert_eq!(problems(&read), Vec::<&str>::new());
+    assert_eq!(rows(&read).next().unwrap().examples.len(), 2);
 }
