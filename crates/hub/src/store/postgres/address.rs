@@ -150,7 +150,7 @@ mod tests {
         ]
         .concat();
         let address = parsed(&written).unwrap();
-        assert_eq!(format!("{address:?}"), "db.example/team (app)");
+        assert_eq!(format!("{address:?}"), "db.example:5432/team (app)");
         for odd in [
             "",
             "team",
