@@ -2,10 +2,7 @@
 //! approval of the plan, what would need a click is refused, and a budget that is
 //! empty ends the run.
 
-use std::{
-    convert::Infallible,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{convert::Infallible, sync::Arc};
 
 use butler_policy::{Judgement, Question};
 use butler_protocol::{
@@ -36,18 +33,12 @@ pub(super) struct TerminalEdge<'a> {
     pub(super) last_text: Option<String>,
     pub(super) turns: u32,
     /// What the log says: above all, whether text from outside was read.
-    pub(super) facts: Mutex<Arc<ThreadFold>>,
+    pub(super) facts: ThreadFold,
     /// How the run ends, once it does.
     pub(super) ending: Option<ExecEnding>,
 }
 
 type Exec<'a> = Driver<TerminalEdge<'a>>;
-
-impl TerminalEdge<'_> {
-    fn facts(&self) -> MutexGuard<'_, Arc<ThreadFold>> {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl<'a> Edge for TerminalEdge<'a> {
     type Beside = Infallible;
@@ -121,12 +112,11 @@ impl<'a> Edge for TerminalEdge<'a> {
         _beginning: Beginning,
     ) -> Result<Judgement, AgentError> {
         let now_ms = self.config.clock.now_ms();
-        let facts = Arc::clone(&self.facts());
-        Ok(tools.judge(&facts, call, &[], now_ms))
+        Ok(tools.judge(&self.facts, call, &[], now_ms))
     }
 
-    fn learned(&self, thread: &ThreadFold) {
-        *self.facts() = Arc::new(thread.clone());
+    fn learned(&mut self, thread: &ThreadFold) {
+        self.facts.clone_from(thread);
     }
 
     /// Refused, with the words that would be on the card.

@@ -9,12 +9,11 @@ use std::{
     time::Duration,
 };
 
-use butler_config::Settings;
 use butler_protocol::{LogLevel, LogLine, Role};
 
 use crate::{
     cli,
-    commands::{environment, set_up_here},
+    commands::settings_here,
     error::CliError,
     exit::Exit,
     log::{self, file},
@@ -55,7 +54,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let settings = Settings::load(&set_up_here()?, &environment)?;
+    let settings = settings_here()?;
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
     let mut names: Vec<String> = Role::ALL.iter().map(ToString::to_string).collect();
     names.push("hub".to_owned());

@@ -1,10 +1,7 @@
 //! The hub on another machine, where this repository has joined one.
 
-use butler_config::Settings;
-
 use crate::commands::setup::doctor::{Finding, Place};
 use crate::{
-    commands::environment,
     hub_access::joining::{self, titles},
     process, wiring,
 };
@@ -12,17 +9,15 @@ use crate::{
 const NAME: &str = "hub";
 
 pub(crate) fn examine(place: &Place) -> Vec<Finding> {
-    let settings = place.set_up.as_deref();
-    let settings = settings.and_then(|root| Settings::load(root, &environment).ok());
-    let Some(settings) = settings else {
+    let Some(settings) = &place.settings else {
         return Vec::new();
     };
     let Some(joined) = settings.joined() else {
         return Vec::new();
     };
     let asked = process::run_on_one_thread(async |_| {
-        joining::greet(&wiring::hub(&settings)?).await?;
-        Ok(joining::was_sent_away(&settings).await)
+        joining::greet(&wiring::hub(settings)?).await?;
+        Ok(joining::was_sent_away(settings).await)
     });
     let url = &joined.url;
     vec![match asked {
