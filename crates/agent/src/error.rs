@@ -7,6 +7,17 @@ use butler_journal::JournalError;
 use butler_protocol::Refusal;
 use butler_slack::SlackError;
 
+/// An error and everything that caused it, in one line.
+pub(crate) fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
 /// Why an agent, or one of its threads, cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {

@@ -27,7 +27,7 @@ mod tools;
 mod upkeep;
 
 pub use config::AgentConfig;
-pub(crate) use error::AgentError;
+pub(crate) use error::{AgentError, whole};
 pub use listen::process::run;
 pub use rules::{
     AccessRules, ByComplexity, Images, IssueRules, ModelRules, ReadRules, Rules, Transcription,

@@ -1,6 +1,6 @@
 //! The tree of commands. A command is one file under `commands/` with its
-//! arguments and `run(args, ui)`; it is registered here in three places: the
-//! enum, `run`, and its group of the help page.
+//! arguments and `run(args, ui)`; it is registered here in two places: the list of
+//! all, and its group of the help page.
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -18,7 +18,7 @@ use crate::commands::{
     people::{audit, everybody, invite},
     playbook::{memory, roadmap, roles, skill},
     run::{agent, demo, exec, hub, link, serve, up, worker},
-    services::{self, start, status, stop, uninstall},
+    services::{restart, start, status, stop, uninstall},
     setup::{completions, configure, doctor, init, man, slack},
     talk::{chat, cost, pr, threads, undo},
 };
@@ -80,152 +80,92 @@ impl Cli {
     }
 }
 
-/// What can be asked of the binary
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Demo(demo::Args),
-    Up(up::Args),
-    Start(start::Args),
-    Stop(stop::Args),
-    Restart(services::restart::Args),
-    Status(status::Args),
-    Uninstall(uninstall::Args),
-    Backup(save::Args),
-    Restore(restore::Args),
-    Serve(serve::Args),
-    Worker(worker::Args),
-    Hub(hub::Args),
-    Link(link::Args),
-    Invite(invite::Args),
-    People(everybody::Args),
-    Audit(audit::Args),
-    Exec(exec::Args),
-    Chat(chat::Args),
-    Logs(logs::Args),
-    Init(init::Args),
-    Configure(configure::Args),
-    Doctor(doctor::Args),
-    Validate(validate::Args),
-    Slack(slack::Args),
+/// A command is the module of its name, with its arguments and what it does.
+macro_rules! commands {
+    ($($(#[$about:meta])* $name:ident($module:ident),)*) => {
+        /// What can be asked of the binary
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$about])* $name($module::Args),)*
+        }
+
+        impl Command {
+            /// Runs the chosen command.
+            fn run(self, ui: &Ui) -> Result<Exit, CliError> {
+                match self {
+                    $(Command::$name(args) => $module::run(&args, ui),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Demo(demo),
+    Up(up),
+    Start(start),
+    Stop(stop),
+    Restart(restart),
+    Status(status),
+    Uninstall(uninstall),
+    Backup(save),
+    Restore(restore),
+    Serve(serve),
+    Worker(worker),
+    Hub(hub),
+    Link(link),
+    Invite(invite),
+    People(everybody),
+    Audit(audit),
+    Exec(exec),
+    Chat(chat),
+    Logs(logs),
+    Init(init),
+    Configure(configure),
+    Doctor(doctor),
+    Validate(validate),
+    Slack(slack),
     #[command(alias = "thread")]
-    Threads(threads::Args),
-    Cost(cost::Args),
-    Pr(pr::Args),
-    Undo(undo::Args),
-    Skill(skill::Args),
-    Roadmap(roadmap::Args),
-    Memory(memory::Args),
-    Roles(roles::Args),
-    Prompt(prompt::Args),
-    Mcp(mcp::Args),
-    Policy(policy::Args),
-    Redact(redact::Args),
-    Tool(tool::Args),
-    Model(model::Args),
-    Rehearsal(rehearsal::Args),
+    Threads(threads),
+    Cost(cost),
+    Pr(pr),
+    Undo(undo),
+    Skill(skill),
+    Roadmap(roadmap),
+    Memory(memory),
+    Roles(roles),
+    Prompt(prompt),
+    Mcp(mcp),
+    Policy(policy),
+    Redact(redact),
+    Tool(tool),
+    Model(model),
+    Rehearsal(rehearsal),
     // For scripts and packages: not in the list, to be found in the docs.
     #[command(hide = true)]
-    Schema(schema::Args),
+    Schema(schema),
     #[command(hide = true)]
-    Completions(completions::Args),
+    Completions(completions),
     #[command(hide = true)]
-    Man(man::Args),
+    Man(man),
 }
 
-impl Command {
-    /// Runs the chosen command.
-    fn run(self, ui: &Ui) -> Result<Exit, CliError> {
-        match self {
-            Command::Demo(args) => demo::run(&args, ui),
-            Command::Up(args) => up::run(&args, ui),
-            Command::Start(args) => start::run(&args, ui),
-            Command::Stop(args) => stop::run(&args, ui),
-            Command::Restart(args) => services::restart::run(&args, ui),
-            Command::Status(args) => status::run(&args, ui),
-            Command::Uninstall(args) => uninstall::run(&args, ui),
-            Command::Backup(args) => save::run(&args, ui),
-            Command::Restore(args) => restore::run(&args, ui),
-            Command::Serve(args) => serve::run(&args, ui),
-            Command::Worker(args) => worker::run(&args, ui),
-            Command::Hub(args) => hub::run(&args, ui),
-            Command::Link(args) => link::run(&args, ui),
-            Command::Invite(args) => invite::run(&args, ui),
-            Command::People(args) => everybody::run(&args, ui),
-            Command::Audit(args) => audit::run(&args, ui),
-            Command::Exec(args) => exec::run(&args, ui),
-            Command::Chat(args) => chat::run(&args, ui),
-            Command::Logs(args) => logs::run(&args, ui),
-            Command::Init(args) => init::run(&args, ui),
-            Command::Configure(args) => configure::run(&args, ui),
-            Command::Doctor(args) => doctor::run(&args, ui),
-            Command::Validate(args) => validate::run(&args, ui),
-            Command::Slack(args) => slack::run(&args, ui),
-            Command::Threads(args) => threads::run(&args, ui),
-            Command::Cost(args) => cost::run(&args, ui),
-            Command::Pr(args) => pr::run(&args, ui),
-            Command::Undo(args) => undo::run(&args, ui),
-            Command::Skill(args) => skill::run(&args, ui),
-            Command::Roadmap(args) => roadmap::run(&args, ui),
-            Command::Memory(args) => memory::run(&args, ui),
-            Command::Roles(args) => roles::run(&args, ui),
-            Command::Prompt(args) => prompt::run(&args, ui),
-            Command::Mcp(args) => mcp::run(&args, ui),
-            Command::Policy(args) => policy::run(&args, ui),
-            Command::Redact(args) => redact::run(&args, ui),
-            Command::Tool(args) => tool::run(&args, ui),
-            Command::Model(args) => model::run(&args, ui),
-            Command::Rehearsal(args) => rehearsal::run(&args, ui),
-            Command::Schema(args) => schema::run(&args, ui),
-            Command::Completions(args) => completions::run(&args, ui),
-            Command::Man(args) => man::run(&args, ui),
-        }
-    }
-}
-
-/// The groups of the help page, in their order. A group without commands is not shown.
-const GROUPS: [(&str, &[&str]); 4] = [
+/// The groups of the help page, in their order.
+const GROUPS: [(&str, &str); 4] = [
     (
         "Try and set up",
-        &[
-            "demo",
-            "init",
-            "configure",
-            "doctor",
-            "validate",
-            "slack",
-            "mcp",
-        ],
+        "demo init configure doctor validate slack mcp",
     ),
     (
         "Run",
-        &[
-            "up",
-            "start",
-            "stop",
-            "restart",
-            "status",
-            "uninstall",
-            "backup",
-            "restore",
-            "serve",
-            "worker",
-            "hub",
-            "link",
-            "invite",
-            "people",
-            "exec",
-            "chat",
-            "undo",
-        ],
+        "up start stop restart status uninstall backup restore serve worker hub link invite people \
+         exec chat undo",
     ),
     (
         "Look",
-        &[
-            "threads", "cost", "pr", "audit", "logs", "roadmap", "memory", "skill", "roles",
-            "prompt",
-        ],
+        "threads cost pr audit logs roadmap memory skill roles prompt",
     ),
-    ("Debug", &["policy", "redact", "tool", "model", "rehearsal"]),
+    ("Debug", "policy redact tool model rehearsal"),
 ];
 
 /// Reads the command line. What clap wants to say instead of running something
@@ -277,9 +217,9 @@ fn groups(command: &Clap) -> String {
     let width = command.get_subcommands().map(|sub| sub.get_name().len());
     let width = width.max().unwrap_or(0);
     let mut text = String::new();
-    for (title, names) in GROUPS.iter().filter(|(_, names)| !names.is_empty()) {
+    for (title, names) in GROUPS {
         text.push_str(&format!("{title}:\n"));
-        for name in *names {
+        for name in names.split(' ') {
             let about = command.find_subcommand(name).and_then(Clap::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
             text.push_str(&format!("  {name:width$}  {about}\n"));
@@ -296,9 +236,12 @@ mod tests {
     #[test]
     fn the_tree_is_sound_and_every_command_stands_in_one_group() {
         command().debug_assert();
-        let listed: Vec<_> = GROUPS.iter().flat_map(|(_, names)| names.iter()).collect();
+        let listed: Vec<_> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.split(' '))
+            .collect();
         for sub in command().get_subcommands().filter(|sub| !sub.is_hide_set()) {
-            let times = listed.iter().filter(|name| ***name == sub.get_name());
+            let times = listed.iter().filter(|name| **name == sub.get_name());
             assert_eq!(
                 times.count(),
                 1,

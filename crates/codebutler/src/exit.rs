@@ -8,31 +8,31 @@ use crate::error::Kind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// It did what was asked.
-    Done,
+    Done = 0,
     /// A fault of the program or of the machine.
-    Internal,
+    Internal = 1,
     /// The command line could not be understood; clap's own code.
-    Usage,
+    Usage = 2,
     /// A configuration file has problems.
-    Configuration,
+    Configuration = 3,
     /// It cannot be done like this, here or now.
-    User,
+    User = 4,
     /// It ran, and what it looked at is not in order.
-    Findings,
+    Findings = 5,
     /// `exec`, `chat`: all turns are used, the task is not done.
-    TurnsUsed,
+    TurnsUsed = 6,
     /// `exec`, `chat`: the cap does not pay for another call.
-    OutOfMoney,
+    OutOfMoney = 7,
     /// `exec`, `chat`: it went in circles.
-    Stuck,
+    Stuck = 8,
     /// `exec`, `chat`: the model did not answer, or refused.
-    ModelFailed,
+    ModelFailed = 9,
     /// `status`: nothing runs.
-    NothingRuns,
+    NothingRuns = 10,
     /// A process that a service keeps wants to be started anew.
-    ComeBack,
+    ComeBack = 75,
     /// `exec`: a signal interrupted it; it can be taken up again.
-    Interrupted,
+    Interrupted = 130,
 }
 
 impl Exit {
@@ -56,21 +56,7 @@ impl Exit {
 
     /// The code that scripts see.
     pub const fn code(self) -> u8 {
-        match self {
-            Exit::Done => 0,
-            Exit::Internal => 1,
-            Exit::Usage => 2,
-            Exit::Configuration => 3,
-            Exit::User => 4,
-            Exit::Findings => 5,
-            Exit::TurnsUsed => 6,
-            Exit::OutOfMoney => 7,
-            Exit::Stuck => 8,
-            Exit::ModelFailed => 9,
-            Exit::NothingRuns => 10,
-            Exit::ComeBack => 75,
-            Exit::Interrupted => 130,
-        }
+        self as u8
     }
 }
 

@@ -12,7 +12,6 @@ use butler_protocol::{
 use butler_repo::{Error, Merge, block_of};
 use butler_turn::{Order, Refused};
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
@@ -40,16 +39,8 @@ pub(crate) async fn tell(
         (seconds / 60 + 1) * 60
     });
     let idem = context.idem_for(&order.request, &format!("refused-{block:?}-{not_before}"));
-    let people = context.poster.people(&context.thread).await?;
     let posted = context
-        .poster
-        .offer_to(
-            &context.thread,
-            idem,
-            &people,
-            &text,
-            &person_actions::way_on(),
-        )
+        .ask_all(idem, &text, &person_actions::way_on())
         .await?;
     context.write(Record::MergeRefused {
         request: order.request.clone(),
@@ -97,32 +88,24 @@ fn sentence(pr: PrNumber, block: MergeBlock, error: &Error) -> String {
 }
 
 /// Waits, and asks the forge once more.
-pub(crate) async fn wait(
-    context: ThreadContext,
-    refused: Refused,
-    cancel: CancellationToken,
-) -> Done {
+pub(crate) async fn wait(context: ThreadContext, refused: Refused) -> Done {
     let left = refused
         .not_before_ms
         .saturating_sub(context.now_ms())
         .max(0);
     let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
     tokio::select! {
-        () = cancel.cancelled() => return Done::Beside(Beside::MergeTried),
+        () = context.cancel.cancelled() => return Done::Beside(Beside::MergeTried),
         () = tokio::time::sleep(left.max(PAUSE)) => {}
     }
-    if let Err(error) = again(&context, &refused, &cancel).await {
+    if let Err(error) = again(&context, &refused).await {
         warn!(%error, "a refused merge could not be tried again");
     }
     Done::Beside(Beside::MergeTried)
 }
 
 /// One more request. Whatever it gives is told once and is in the log.
-pub(crate) async fn again(
-    context: &ThreadContext,
-    refused: &Refused,
-    cancel: &CancellationToken,
-) -> Result<(), AgentError> {
+pub(crate) async fn again(context: &ThreadContext, refused: &Refused) -> Result<(), AgentError> {
     let asked = context.facts().cards.asked.get(&refused.request).cloned();
     let Some(asked) = asked else {
         return Ok(());
@@ -137,22 +120,23 @@ pub(crate) async fn again(
     let subject = outcomes::subject(&order, &asked)?;
     if refused.block == MergeBlock::Below {
         // It would go into the branch below.
-        let merged = merge::merge(context, &order, &asked, cancel).await;
+        let merged = merge::merge(context, &order, &asked).await;
         return merged.map(drop);
     }
     let head = head_there(context, &subject).await?;
     let mut wanted = Merge::of(subject.pr, &head).saying(&subject.title, &subject.description);
     wanted.queued = refused.block == MergeBlock::Queued;
-    match context.agent.forge.merge_again(&wanted, cancel).await {
-        Ok(()) => merge::merge(context, &order, &asked, cancel)
-            .await
-            .map(drop),
+    match context
+        .agent
+        .forge
+        .merge_again(&wanted, &context.cancel)
+        .await
+    {
+        Ok(()) => merge::merge(context, &order, &asked).await.map(drop),
         Err(Error::Cancelled { .. }) => Ok(()),
         Err(error) if block_of(&error).0 == MergeBlock::Refused => {
             // It may conflict by now, or have moved: that takes a closer look.
-            merge::merge(context, &order, &asked, cancel)
-                .await
-                .map(drop)
+            merge::merge(context, &order, &asked).await.map(drop)
         }
         Err(error) => tell(context, &order, subject.pr, &error).await.map(drop),
     }

@@ -2,11 +2,16 @@
 //! hub draws them; what is sent is what would happen and what is known about it.
 
 use butler_protocol::{
-    CardBody, CardTag, Idem, Record, Remark, RequestId, Sha256Hex, Subject, ToolCall, fault,
+    CardBody, CardTag, Idem, Record, Remark, RequestId, Sha256Hex, Subject, Then, ToolCall,
+    ToolOutcome, Waiting, fault,
 };
 use butler_slack::SlackError;
 
-use crate::{develop::unattended, tell::joining, thread::context::ThreadContext};
+use crate::{
+    develop::unattended,
+    tell::{joining, render},
+    thread::context::ThreadContext,
+};
 
 /// What a card asks.
 pub(crate) struct NewCard {
@@ -20,6 +25,29 @@ pub(crate) struct NewCard {
     pub(crate) learnings: Vec<Sha256Hex>,
 }
 
+impl NewCard {
+    /// About this, and nothing besides.
+    pub(crate) fn new(request: RequestId, subject: Subject) -> Self {
+        Self {
+            request,
+            subject,
+            remarks: Vec::new(),
+            learnings: Vec::new(),
+        }
+    }
+
+    /// With this beside it.
+    pub(crate) fn with(mut self, remarks: impl IntoIterator<Item = Remark>) -> Self {
+        self.remarks.extend(remarks);
+        self
+    }
+}
+
+/// Done so far; the activation sleeps until this comes.
+pub(crate) fn park(said: impl Into<String>, waiting: Waiting) -> ToolOutcome {
+    ToolOutcome::ok(said).then(Then::Park { waiting })
+}
+
 /// More of a reason would push what is decided off the screen.
 const REASON: usize = 600;
 
@@ -31,11 +59,7 @@ pub(crate) fn why(beside: Option<&str>, call: &ToolCall) -> Option<Remark> {
         .filter_map(|field| call.arguments[*field].as_str());
     let mut said = inside.chain(beside).map(str::trim);
     let said = said.find(|text| !text.is_empty())?;
-    let mut reason: String = said.chars().take(REASON).collect();
-    if reason.len() < said.len() {
-        reason.push('…');
-    }
-    Some(Remark::model("Why", reason))
+    Some(Remark::model("Why", render::cut(said, REASON)))
 }
 
 /// Posts a card. The record must be in the log before anything else happens;

@@ -8,7 +8,6 @@ mod on_forge;
 use butler_protocol::{Receipt, Verdict, count_of};
 use butler_repo::{ChangedFile, Changes, PullRequest};
 use butler_tools::weakened_checks;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     tell::{render, thread_journal},
@@ -23,11 +22,12 @@ pub(crate) async fn of_pull(
     context: &ThreadContext,
     pull: &PullRequest,
     verdict: Option<&Verdict>,
-    cancel: &CancellationToken,
 ) -> Vec<String> {
     let verdict = verdict.filter(|verdict| verdict.head == pull.head);
     let repo = &context.agent.repo;
-    let changes = repo.changes_of(&context.thread, &pull.head, cancel).await;
+    let changes = repo
+        .changes_of(&context.thread, &pull.head, &context.cancel)
+        .await;
     let mut lines = match &changes {
         Ok(changes) => of_change(verdict, changes),
         Err(error) => {
@@ -37,7 +37,7 @@ pub(crate) async fn of_pull(
             lines
         }
     };
-    lines.extend(on_forge::of_pull(context, pull.number, cancel).await);
+    lines.extend(on_forge::of_pull(context, pull.number).await);
     if context.agent.rules().journal_in_pull {
         lines.push(format!(
             "Adds a page about this thread, `{}`",
@@ -56,13 +56,11 @@ pub(crate) async fn of_pull(
 
 /// The same for knowledge: a person has accepted each sentence of it, and no
 /// check could tell anything about it.
-pub(crate) async fn of_knowledge(
-    context: &ThreadContext,
-    pull: &PullRequest,
-    cancel: &CancellationToken,
-) -> Vec<String> {
+pub(crate) async fn of_knowledge(context: &ThreadContext, pull: &PullRequest) -> Vec<String> {
     let repo = &context.agent.repo;
-    let changes = repo.changes_of(&context.thread, &pull.head, cancel).await;
+    let changes = repo
+        .changes_of(&context.thread, &pull.head, &context.cancel)
+        .await;
     let counted = changes.map(|changes| size(&changes.files));
     counted.into_iter().chain([where_to_look(pull)]).collect()
 }
@@ -149,8 +147,8 @@ pub(crate) fn unread(verdict: &Verdict) -> Option<String> {
     if unread.is_empty() {
         return None;
     }
-    let names: Vec<String> = unread.iter().map(|path| format!("`{path}`")).collect();
-    Some(format!("⚠ The Reviewer never opened {}", names.join(", ")))
+    let names = render::as_code(unread);
+    Some(format!("⚠ The Reviewer never opened {names}"))
 }
 
 fn where_to_look(pull: &PullRequest) -> String {

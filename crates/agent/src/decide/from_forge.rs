@@ -9,12 +9,11 @@ use butler_protocol::{
 };
 use butler_repo::{Merge, without_marks};
 use butler_turn::{Doing, Order, ThreadFold};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     AgentError,
     decide::{merge, outcomes, person_actions},
-    tell::{forge_text, render, thread_logs},
+    tell::{forge_text, render},
     thread::{
         context::{ThreadContext, request_nth},
         driver::Done,
@@ -73,11 +72,11 @@ impl Plan {
 }
 
 /// Tells what was not told yet, and sets in motion what follows from it.
-pub(crate) async fn tell(context: ThreadContext, cancel: CancellationToken) -> Done {
+pub(crate) async fn tell(context: ThreadContext) -> Done {
     let fold = context.facts();
     let count = fold.pulls.untold().len();
     fault("agent.before-forge-news");
-    let told = carry_out(&context, &fold, &cancel).await;
+    let told = carry_out(&context, &fold).await;
     fault("agent.after-forge-news");
     match told {
         Ok(()) => Done::Beside(Beside::PullTold(u32::try_from(count).unwrap_or(u32::MAX))),
@@ -85,11 +84,7 @@ pub(crate) async fn tell(context: ThreadContext, cancel: CancellationToken) -> D
     }
 }
 
-async fn carry_out(
-    context: &ThreadContext,
-    fold: &ThreadFold,
-    cancel: &CancellationToken,
-) -> Result<(), AgentError> {
+async fn carry_out(context: &ThreadContext, fold: &ThreadFold) -> Result<(), AgentError> {
     let Some(seen) = &fold.pulls.seen else {
         return Ok(());
     };
@@ -114,7 +109,7 @@ async fn carry_out(
         say(context, &format!("said-{first}"), &lines.join("\n\n")).await?;
     }
     if plan.say.contains(&PullEvent::Reopened) {
-        pull_news::reopened(context, pr, cancel).await;
+        pull_news::reopened(context, pr).await;
     }
     if !plan.work.is_empty() {
         hand_over(context, pr, plan.work, false, &format!("work-{first}")).await?;
@@ -127,7 +122,7 @@ async fn carry_out(
     }
     match plan.end {
         Some((number, PullEvent::Merged { commit, by })) => {
-            let (order, subject) = ended(context, pr, number, cancel).await?;
+            let (order, subject) = ended(context, pr, number).await?;
             let text = format!(
                 "{by} merged {pr} on the forge as `{}`.",
                 render::short_sha(commit.as_str())
@@ -135,26 +130,18 @@ async fn carry_out(
             // Finds that it is merged, and takes the branch away that they may have left.
             let forge = &context.agent.forge;
             let merged = Merge::of(pr, &subject.head);
-            forge.merge(&merged, cancel).await?;
+            forge.merge(&merged, &context.cancel).await?;
             // What was accepted here is not in what they merged.
-            merge::finish(
-                context,
-                &order,
-                &subject,
-                (&commit, Vec::new()),
-                &text,
-                cancel,
-            )
-            .await
+            merge::finish(context, &order, &subject, (&commit, Vec::new()), &text).await
         }
         Some((number, PullEvent::Closed { by })) => {
-            let (order, subject) = ended(context, pr, number, cancel).await?;
+            let (order, subject) = ended(context, pr, number).await?;
             pull_news::ended(context, &subject, PullStatus::Closed).await;
             let text = format!(
                 "{by} closed {pr} on the forge without merging it. What was built stays on its branch; open it there again, and I take it up."
             );
             say(context, &format!("closed-{number}"), &text).await?;
-            outcomes::collect(context, &order, cancel).await
+            outcomes::collect(context, &order).await
         }
         _ => Ok(()),
     }
@@ -165,9 +152,8 @@ async fn ended(
     context: &ThreadContext,
     pr: PrNumber,
     number: usize,
-    cancel: &CancellationToken,
 ) -> Result<(Order, MergeSubject), AgentError> {
-    let view = context.agent.forge.view(pr, cancel).await?;
+    let view = context.agent.forge.view(pr, &context.cancel).await?;
     let call = CallId::new(format!("forge-{pr}-{number}"));
     let order = Order {
         request: request_nth(&call, 0),
@@ -192,7 +178,7 @@ async fn ended(
 
 /// Whether a person stopped the one who would have to see to it.
 async fn is_stopped(context: &ThreadContext) -> Result<bool, AgentError> {
-    let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
+    let logs = context.logs().await?;
     let mut builders = logs.iter().filter(|log| Duty::Build.is_of(log.role));
     Ok(builders.any(|log| log.fold.doing == Some(Doing::Stopped)))
 }
@@ -205,9 +191,7 @@ async fn hand_over(
     what: &str,
 ) -> Result<(), AgentError> {
     let body = HandOver::FromForge { pr, news, outside };
-    let idem = key(context, what);
-    let poster = &context.poster;
-    poster.hand_over(&context.thread, idem, &body).await?;
+    context.hand_over(key(context, what), &body).await?;
     Ok(())
 }
 
@@ -240,13 +224,9 @@ async fn ask(
         "{}\n\nThe Coder has tried {ATTEMPTS} times to make it green. What now?",
         forge_text::line(pr, one)
     );
-    let people = context.poster.people(&context.thread).await?;
     let idem = key(context, &format!("red-{number}"));
     let buttons = person_actions::take_up(number, "Let the Coder try again");
-    let poster = &context.poster;
-    poster
-        .offer_to(&context.thread, idem, &people, &text, &buttons)
-        .await?;
+    context.ask_all(idem, &text, &buttons).await?;
     Ok(())
 }
 
@@ -264,17 +244,12 @@ pub(crate) async fn take_up(context: &ThreadContext, number: u32) -> Result<bool
 }
 
 async fn say(context: &ThreadContext, what: &str, text: &str) -> Result<(), AgentError> {
-    let poster = &context.poster;
-    let idem = key(context, what);
-    poster
-        .say(&context.thread, idem, text, Vec::<Role>::new())
-        .await?;
+    context.say(key(context, what), text).await?;
     Ok(())
 }
 
 fn key(context: &ThreadContext, what: &str) -> butler_protocol::Idem {
-    let short = context.thread.short();
-    butler_protocol::Idem::new(format!("{short}-{}-forge-{what}", context.role()))
+    context.key(format_args!("forge-{what}"))
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use std::{
 use butler_playbook::builtin_file;
 use butler_protocol::{CommitSha, Proposal, fault};
 use butler_repo::Worktree;
-use tokio_util::sync::CancellationToken;
 
 use crate::{AgentError, decide::learnings, thread::context::ThreadContext};
 
@@ -91,10 +90,9 @@ pub(crate) async fn publish(
     worktree: &Worktree,
     message: &str,
     key: &str,
-    cancel: &CancellationToken,
 ) -> Result<CommitSha, AgentError> {
-    commit(context, worktree, message, key, cancel).await?;
-    Ok(worktree.push(cancel).await?)
+    commit(context, worktree, message, key).await?;
+    Ok(worktree.push(&context.cancel).await?)
 }
 
 /// Commits what was written and puts it on the default branch, as the policy of
@@ -104,11 +102,10 @@ pub(crate) async fn land(
     worktree: &Worktree,
     message: &str,
     key: &str,
-    cancel: &CancellationToken,
 ) -> Result<CommitSha, AgentError> {
-    commit(context, worktree, message, key, cancel).await?;
+    commit(context, worktree, message, key).await?;
     fault("agent.before-land");
-    let landed = worktree.land_knowledge(cancel).await?;
+    let landed = worktree.land_knowledge(&context.cancel).await?;
     fault("agent.after-land");
     Ok(landed)
 }
@@ -118,7 +115,6 @@ async fn commit(
     worktree: &Worktree,
     message: &str,
     key: &str,
-    cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
     let trailers = [
         ("CodeButler-Thread".to_owned(), context.thread.to_string()),
@@ -126,7 +122,7 @@ async fn commit(
     ];
     let message = context.agent.clean(message);
     worktree
-        .commit_all(context.role(), &message, &trailers, cancel)
+        .commit_all(context.role(), &message, &trailers, &context.cancel)
         .await?;
     Ok(())
 }

@@ -5,14 +5,10 @@ use butler_playbook::{builtin_file, with_map};
 use butler_protocol::{Change, Choice, MapChange, Proposal, Subject, Then, ToolOutcome, count_of};
 use butler_repo::{Error, MemoryCommit};
 use butler_turn::{Asked, Order};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     AgentError,
-    decide::{
-        cards::{self, NewCard},
-        merge,
-    },
+    decide::{cards::NewCard, merge},
     tell::render,
     thread::context::{ThreadContext, request_nth},
 };
@@ -22,23 +18,20 @@ pub(crate) async fn decided(
     context: &ThreadContext,
     order: &Order,
     asked: &Asked,
-    cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let Subject::Maps(subject) = &asked.subject else {
         return Ok(ToolOutcome::error("the card is not about project maps"));
     };
     let text = match order.choice {
-        Choice::Accept => write(context, order, &subject.files, cancel).await?,
+        Choice::Accept => write(context, order, &subject.files).await?,
         Choice::Each => {
             one_by_one(context, order, &subject.files).await?;
             "Each map has a card of its own now.".to_owned()
         }
         _ => "The project maps stay as they were.".to_owned(),
     };
-    let idem = context.idem_for(&order.request, "maps");
     let text = context.agent.clean(&text);
-    let poster = &context.poster;
-    poster.say(&context.thread, idem, &text, Vec::new()).await?;
+    context.say_of(&order.request, "maps", &text).await?;
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
 
@@ -46,7 +39,6 @@ async fn write(
     context: &ThreadContext,
     order: &Order,
     files: &[MapChange],
-    cancel: &CancellationToken,
 ) -> Result<String, AgentError> {
     let names: Vec<&str> = files.iter().map(|one| one.file.as_str()).collect();
     let change = |before: &[Option<String>]| {
@@ -64,7 +56,9 @@ async fn write(
         role: context.role(),
     };
     let repo = &context.agent.repo;
-    let landed = repo.change_memory_files(new, &names, change, cancel).await;
+    let landed = repo
+        .change_memory_files(new, &names, change, &context.cancel)
+        .await;
     Ok(match landed {
         Ok(Some(commit)) => format!(
             "Kept as `{}` on the default branch: {} ({}).",
@@ -78,7 +72,7 @@ async fn write(
         // A default branch that takes no push takes a pull request.
         Err(Error::Refused { .. }) => {
             let all: Vec<Proposal> = files.iter().map(proposal).collect();
-            merge::offer(context, order, &all, cancel).await?;
+            merge::offer(context, order, &all).await?;
             "The default branch takes no direct push, so the maps are in a pull request.".to_owned()
         }
         Err(error) => return Err(error.into()),
@@ -106,14 +100,8 @@ async fn one_by_one(
     for (number, map) in (1..).zip(files) {
         let request = request_nth(&call, number);
         let idem = context.idem_for(&request, "learning");
-        let card = NewCard {
-            request,
-            subject: Subject::Learning(Box::new(proposal(map))),
-            remarks: Vec::new(),
-            learnings: Vec::new(),
-        };
-        let record = cards::post(context, idem, card).await?;
-        context.write(record);
+        let card = NewCard::new(request, Subject::Learning(Box::new(proposal(map))));
+        context.put_up(idem, card).await?;
     }
     Ok(())
 }

@@ -5,26 +5,25 @@
 use std::path::{Path, PathBuf};
 
 use butler_protocol::{
-    CommitSha, HandOver, Idem, MergeSubject, PrNumber, Proposal, PullEvent, PullStatus, Role,
-    Subject, Then, ThreadId, ToolOutcome, fault,
+    CommitSha, HandOver, MergeSubject, PrNumber, Proposal, PullEvent, PullStatus, Subject, Then,
+    ThreadId, ToolOutcome, fault,
 };
 use butler_repo::{Edit, Error, Merge, NewPull, PullState, tree_of};
 use butler_turn::{Asked, Order};
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
     AgentError,
     decide::{
         blocked_merge,
-        cards::{self, NewCard},
+        cards::NewCard,
         evidence,
         knowledge::{self, Written},
         outcomes,
     },
     develop::{item, stacking},
     listen::issue,
-    tell::{forge_text, render, report, thread_journal, thread_logs, thread_page},
+    tell::{forge_text, render, report, thread_journal, thread_page},
     thread::context::{ThreadContext, request_nth},
     upkeep::{conflict, growing, history, overlap, pull_news, tree},
 };
@@ -34,17 +33,16 @@ pub(crate) async fn merge(
     context: &ThreadContext,
     order: &Order,
     asked: &Asked,
-    cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let subject = outcomes::subject(order, asked)?;
     if is_merged(context, subject.pr) {
         let text = format!("{} was merged already; nothing is left to do.", subject.pr);
-        say(context, context.idem_for(&order.request, "merged"), &text).await?;
+        context.say_of(&order.request, "merged", &text).await?;
         return Ok(ToolOutcome::ok(text).then(Then::End));
     }
     let accepted = accepted(context, &subject);
     let item = item::of_thread(context).await?;
-    let landed = land(context, order, &subject, (&accepted, item), cancel).await;
+    let landed = land(context, order, &subject, (&accepted, item)).await;
     let (merged, written) = match landed {
         Ok(landed) => landed,
         Err(AgentError::Repo(error @ Error::HeadMoved { .. })) => {
@@ -56,12 +54,12 @@ pub(crate) async fn merge(
         Err(AgentError::Repo(Error::Conflict { files, .. })) if !subject.knowledge => {
             if item.is_some() {
                 // The roadmap is ours to write: it is nothing for the Coder to settle.
-                unmark(context, order, cancel).await?;
+                unmark(context, order).await?;
             }
-            return settle(context, order, &subject, &files, cancel).await;
+            return settle(context, order, &subject, &files).await;
         }
         Err(AgentError::AnotherBase) => {
-            return settle(context, order, &subject, &[], cancel).await;
+            return settle(context, order, &subject, &[]).await;
         }
         Err(AgentError::Repo(error)) if !matches!(error, Error::Cancelled { .. }) => {
             return blocked_merge::tell(context, order, subject.pr, &error).await;
@@ -74,15 +72,7 @@ pub(crate) async fn merge(
         subject.pr,
         render::short_sha(merged.as_str())
     );
-    finish(
-        context,
-        order,
-        &subject,
-        (&merged, written.kept),
-        &text,
-        cancel,
-    )
-    .await?;
+    finish(context, order, &subject, (&merged, written.kept), &text).await?;
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
 
@@ -102,36 +92,37 @@ pub(crate) async fn finish(
     subject: &MergeSubject,
     (merged, kept): (&CommitSha, Vec<String>),
     how: &str,
-    cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
     pull_news::ended(context, subject, PullStatus::Merged).await;
     if !subject.knowledge {
-        thread_journal::keep(&context.agent, &context.thread, cancel).await;
+        thread_journal::keep(&context.agent, &context.thread, &context.cancel).await;
     }
-    let beside = merge_research(context, subject, cancel).await;
+    let beside = merge_research(context, subject).await;
     if context.agent.rules().knowledge_direct {
         // What was on it is on the default branch already.
         let repo = &context.agent.repo;
-        let _ = repo.remove_knowledge(&context.thread, cancel).await;
+        let _ = repo
+            .remove_knowledge(&context.thread, &context.cancel)
+            .await;
     }
     let item = item::of_thread(context).await?;
     if let Some(number) = item.filter(|_| !subject.knowledge) {
-        let branch = branch(context, subject, cancel).await;
+        let branch = branch(context, subject).await;
         let key = order.request.as_str();
-        item::see_done(context, number, (&branch, key), cancel).await;
+        item::see_done(context, number, (&branch, key)).await;
     }
     fault("agent.before-clean-up");
-    let gone = clean_up(context, subject, cancel).await?;
+    let gone = clean_up(context, subject).await?;
     fault("agent.after-clean-up");
     let settled = if subject.knowledge {
         Vec::new()
     } else {
-        issue::close(context, cancel).await
+        issue::close(context).await
     };
     let mut late = accepted(context, subject);
     late.retain(|proposal| !kept.contains(&proposal.title()));
     if !late.is_empty() && !subject.knowledge {
-        offer(context, order, &late, cancel).await?;
+        offer(context, order, &late).await?;
     }
     let mut text = format!("{how} {gone}");
     for line in kept
@@ -142,19 +133,19 @@ pub(crate) async fn finish(
     {
         text.push_str(&format!("\n{line}"));
     }
-    say(context, context.idem_for(&order.request, "merged"), &text).await?;
+    context.say_of(&order.request, "merged", &text).await?;
     if subject.knowledge {
-        outcomes::collect(context, order, cancel).await?;
+        outcomes::collect(context, order).await?;
     } else {
         mark_answered(context).await;
         growing::offer(context, order).await;
-        let files = overlap::changed(context, merged, cancel).await;
-        overlap::tell_others(context, &subject.pr.to_string(), &files, cancel).await;
+        let files = overlap::changed(context, merged).await;
+        overlap::tell_others(context, &subject.pr.to_string(), &files).await;
         // The last word: who writes after it speaks to whoever is there then, not to us.
         if let Some(updates) = &context.poster.updates {
             updates.rest().await;
         }
-        tell_cost(context, order, &kept, cancel).await?;
+        tell_cost(context, order, &kept).await?;
     }
     context.agent.digests.merged.notify_one();
     Ok(())
@@ -172,14 +163,13 @@ fn accepted(context: &ThreadContext, subject: &MergeSubject) -> Vec<Proposal> {
 async fn clean_up(
     context: &ThreadContext,
     subject: &MergeSubject,
-    cancel: &CancellationToken,
 ) -> Result<&'static str, AgentError> {
     let (repo, thread) = (&context.agent.repo, &context.thread);
     if subject.knowledge {
-        repo.remove_knowledge(thread, cancel).await?;
+        repo.remove_knowledge(thread, &context.cancel).await?;
     } else {
         context.agent.preparations.stop(thread).await;
-        match repo.remove(thread, cancel).await {
+        match repo.remove(thread, &context.cancel).await {
             Err(Error::Busy { .. }) => {
                 return Ok("Somebody is still at work in its worktree, so that stays for now.");
             }
@@ -205,18 +195,15 @@ async fn settle(
     order: &Order,
     subject: &MergeSubject,
     files: &[PathBuf],
-    cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
-    let others = conflict::others(&context.agent, &context.thread, files, cancel).await;
-    let names = files.iter().map(|file| file.display().to_string());
+    let others = conflict::others(&context.agent, &context.thread, files, &context.cancel).await;
     let body = HandOver::Conflict {
         pr: subject.pr,
-        files: names.collect(),
+        files: render::names(files),
         others,
     };
-    let poster = &context.poster;
     let idem = context.idem_for(&order.request, "conflict");
-    poster.hand_over(&context.thread, idem, &body).await?;
+    context.hand_over(idem, &body).await?;
     let why = match files {
         [] => "stands on another base than the one that its checks ran on",
         _ => "conflicts with what was merged meanwhile",
@@ -235,10 +222,9 @@ async fn land(
     order: &Order,
     subject: &MergeSubject,
     (accepted, item): (&[Proposal], Option<u32>),
-    cancel: &CancellationToken,
 ) -> Result<(CommitSha, Written), AgentError> {
     let forge = &context.agent.forge;
-    let pull = forge.view(subject.pr, cancel).await?;
+    let pull = forge.view(subject.pr, &context.cancel).await?;
     if let PullState::Merged { commit } = pull.state {
         let titles = accepted.iter().map(Proposal::title).collect();
         let kept = Written {
@@ -247,16 +233,16 @@ async fn land(
         };
         return Ok((commit, kept));
     }
-    let head = stacking::head_to_merge(context, subject, &pull, cancel).await?;
+    let head = stacking::head_to_merge(context, subject, &pull).await?;
     let head = head.ok_or(AgentError::AnotherBase)?;
     let asked = (head, accepted, item);
-    let (head, written) = remember(context, order, subject, asked, cancel).await?;
+    let (head, written) = remember(context, order, subject, asked).await?;
     let wanted =
         |head: &CommitSha| Merge::of(subject.pr, head).saying(&subject.title, &subject.description);
-    match forge.merge(&wanted(&head), cancel).await {
+    match forge.merge(&wanted(&head), &context.cancel).await {
         Err(Error::Conflict { files, .. }) if item::only_roadmap(&files) => {
-            let head = unmark(context, order, cancel).await?.unwrap_or(head);
-            Ok((forge.merge(&wanted(&head), cancel).await?, written))
+            let head = unmark(context, order).await?.unwrap_or(head);
+            Ok((forge.merge(&wanted(&head), &context.cancel).await?, written))
         }
         merged => Ok((merged?, written)),
     }
@@ -264,31 +250,23 @@ async fn land(
 
 /// The branch without its line in the roadmap, where that does not go together with
 /// the default branch; nothing where nobody may write there now.
-async fn unmark(
-    context: &ThreadContext,
-    order: &Order,
-    cancel: &CancellationToken,
-) -> Result<Option<CommitSha>, AgentError> {
+async fn unmark(context: &ThreadContext, order: &Order) -> Result<Option<CommitSha>, AgentError> {
     let Some(worktree) = context.agent.repo.find(&context.thread).await? else {
         return Ok(None);
     };
     let Some(_lock) = worktree.try_lock()? else {
         return Ok(None);
     };
-    item::unmark(context, &worktree, cancel).await?;
+    item::unmark(context, &worktree).await?;
     let key = format!("{}-unmarked", order.request);
     let message = "roadmap: said on the default branch instead";
-    let head = knowledge::publish(context, &worktree, message, &key, cancel).await?;
+    let head = knowledge::publish(context, &worktree, message, &key).await?;
     Ok(Some(head))
 }
 
 /// The name of the branch that is merged, as the roadmap keeps it.
-async fn branch(
-    context: &ThreadContext,
-    subject: &MergeSubject,
-    cancel: &CancellationToken,
-) -> String {
-    let pull = context.agent.forge.view(subject.pr, cancel).await;
+async fn branch(context: &ThreadContext, subject: &MergeSubject) -> String {
+    let pull = context.agent.forge.view(subject.pr, &context.cancel).await;
     pull.map_or_else(|_| "—".to_owned(), |pull| pull.branch.to_string())
 }
 
@@ -297,7 +275,6 @@ async fn remember(
     order: &Order,
     subject: &MergeSubject,
     (reviewed, accepted, item): (CommitSha, &[Proposal], Option<u32>),
-    cancel: &CancellationToken,
 ) -> Result<(CommitSha, Written), AgentError> {
     let as_reviewed = (reviewed, Written::default());
     let journal = context.agent.rules().journal_in_pull && !subject.knowledge;
@@ -318,15 +295,14 @@ async fn remember(
     }
     let written = knowledge::write_all(&worktree.path, accepted)?;
     if journal {
-        keep_page(context, &worktree.path, subject, cancel).await?;
+        keep_page(context, &worktree.path, subject).await?;
     }
     if let Some(number) = item {
-        item::mark_done(context, &worktree, number, cancel).await?;
+        item::mark_done(context, &worktree, number).await?;
     }
     fault("agent.before-remember");
     let message = "knowledge: what this thread taught";
-    let head =
-        knowledge::publish(context, &worktree, message, order.request.as_str(), cancel).await?;
+    let head = knowledge::publish(context, &worktree, message, order.request.as_str()).await?;
     fault("agent.after-remember");
     if tree_of(context.agent.repo.git(), head.as_str()).await? != subject.tree {
         return Err(AgentError::Missing(format!(
@@ -343,7 +319,6 @@ async fn keep_page(
     context: &ThreadContext,
     root: &Path,
     subject: &MergeSubject,
-    cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
     let path = thread_journal::path(&context.thread);
     if knowledge::read(root, &path).is_some() {
@@ -351,26 +326,22 @@ async fn keep_page(
     }
     let repo = &context.agent.repo;
     let changes = repo
-        .changes_of(&context.thread, &subject.head, cancel)
+        .changes_of(&context.thread, &subject.head, &context.cancel)
         .await?;
     let files: Vec<String> = changes.files.into_iter().map(|file| file.path).collect();
-    let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
+    let logs = context.logs().await?;
     let text = thread_page::write(&logs, &subject.evidence, &files);
     knowledge::write(root, &path, &context.agent.clean(&text))
 }
 
 /// The findings of this thread, if the card said that they are merged with it.
-async fn merge_research(
-    context: &ThreadContext,
-    subject: &MergeSubject,
-    cancel: &CancellationToken,
-) -> Option<String> {
+async fn merge_research(context: &ThreadContext, subject: &MergeSubject) -> Option<String> {
     let (pr, head) = subject.research.as_ref()?;
     let wanted = Merge::of(*pr, head);
-    match context.agent.forge.merge(&wanted, cancel).await {
+    match context.agent.forge.merge(&wanted, &context.cancel).await {
         Ok(_) => {
             // Where the page shows it, it must not wait for anybody any more.
-            let title = match context.agent.forge.view(*pr, cancel).await {
+            let title = match context.agent.forge.view(*pr, &context.cancel).await {
                 Ok(pull) => pull.title,
                 Err(_) => "what was kept".to_owned(),
             };
@@ -385,7 +356,7 @@ async fn merge_research(
             let _ = context
                 .agent
                 .repo
-                .remove_knowledge(&context.thread, cancel)
+                .remove_knowledge(&context.thread, &context.cancel)
                 .await;
             Some(format!("The research in {pr} is kept too."))
         }
@@ -403,10 +374,12 @@ pub(crate) async fn offer(
     context: &ThreadContext,
     order: &Order,
     proposals: &[Proposal],
-    cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
     let agent = &context.agent;
-    let worktree = agent.repo.knowledge(&context.thread, cancel).await?;
+    let worktree = agent
+        .repo
+        .knowledge(&context.thread, &context.cancel)
+        .await?;
     let _lock = worktree.lock().await?;
     let written = knowledge::write_all(&worktree.path, proposals)?;
     if !written.left_out.is_empty() {
@@ -414,7 +387,7 @@ pub(crate) async fn offer(
             "Accepted, and not written:\n- {}",
             written.left_out.join("\n- ")
         );
-        say(context, context.idem_for(&order.request, "left-out"), &text).await?;
+        context.say_of(&order.request, "left-out", &text).await?;
     }
     if written.kept.is_empty() {
         return Ok(());
@@ -427,14 +400,15 @@ pub(crate) async fn offer(
         .map(|title| format!("- {title}\n"))
         .collect();
     if agent.rules().knowledge_direct {
-        let landed = knowledge::land(context, &worktree, message, key, cancel).await?;
+        let landed = knowledge::land(context, &worktree, message, key).await?;
         let text = format!(
             "Remembered on the default branch, as `{}`:\n{list}",
             render::short_sha(landed.as_str())
         );
-        return say(context, context.idem_for(&order.request, "landed"), &text).await;
+        context.say_of(&order.request, "landed", &text).await?;
+        return Ok(());
     }
-    let head = knowledge::publish(context, &worktree, message, key, cancel).await?;
+    let head = knowledge::publish(context, &worktree, message, key).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         base: None,
@@ -442,16 +416,19 @@ pub(crate) async fn offer(
         body: agent.clean(list.trim_end()),
         draft: false,
     };
-    let pull = agent.forge.create(&new, cancel).await?;
+    let pull = agent.forge.create(&new, &context.cancel).await?;
     // One that waits already says what is in it now.
     let words = Edit {
         title: Some(new.title.clone()),
         body: Some(new.body.clone()),
         base: None,
     };
-    agent.forge.edit(pull.number, &words, cancel).await?;
-    pull_news::opened(context, &worktree, &pull, &head, cancel).await;
-    let evidence = evidence::of_knowledge(context, &pull, cancel).await;
+    agent
+        .forge
+        .edit(pull.number, &words, &context.cancel)
+        .await?;
+    pull_news::opened(context, &worktree, &pull, &head).await;
+    let evidence = evidence::of_knowledge(context, &pull).await;
     let subject = MergeSubject {
         pr: pull.number,
         evidence,
@@ -464,14 +441,10 @@ pub(crate) async fn offer(
         knowledge: true,
     };
     let request = request_nth(&butler_protocol::CallId::new(key), 0);
-    let card = NewCard {
-        request: request.clone(),
-        subject: Subject::Merge(Box::new(subject)),
-        remarks: Vec::new(),
-        learnings: proposals.iter().map(Proposal::sha256).collect(),
-    };
-    let record = cards::post(context, context.idem_for(&request, "knowledge"), card).await?;
-    context.write(record);
+    let idem = context.idem_for(&request, "knowledge");
+    let mut card = NewCard::new(request, Subject::Merge(Box::new(subject)));
+    card.learnings = proposals.iter().map(Proposal::sha256).collect();
+    context.put_up(idem, card).await?;
     Ok(())
 }
 
@@ -480,24 +453,16 @@ async fn tell_cost(
     context: &ThreadContext,
     order: &Order,
     kept: &[String],
-    cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
-    let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
+    let logs = context.logs().await?;
     let plans = context.poster.control.plans_of(&context.thread).await?;
     let plan = history::plan_of(&plans, &context.thread);
     let rounds = context.facts().review.rounds;
     let mut text = report::render(&logs, plan, rounds, kept);
-    match tree::drift(&context.agent.repo, cancel).await {
+    match tree::drift(&context.agent.repo, &context.cancel).await {
         Ok(drift) => text.extend(drift.map(|drift| format!("\n\n{drift}"))),
         Err(error) => warn!(%error, "the project maps were not compared with the tree"),
     }
-    say(context, context.idem_for(&order.request, "report"), &text).await
-}
-
-async fn say(context: &ThreadContext, idem: Idem, text: &str) -> Result<(), AgentError> {
-    let poster = &context.poster;
-    poster
-        .say(&context.thread, idem, text, Vec::<Role>::new())
-        .await?;
+    context.say_of(&order.request, "report", &text).await?;
     Ok(())
 }

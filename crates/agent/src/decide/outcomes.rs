@@ -6,7 +6,6 @@ use butler_protocol::{
     ToolOutcome, Waiting, person_first,
 };
 use butler_turn::{Asked, Order};
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
@@ -26,7 +25,6 @@ const FOR_A_REASON_MS: i64 = 20_000;
 pub(crate) async fn carry_out(
     context: &ThreadContext,
     order: &Order,
-    cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let Some(asked) = context.facts().cards.asked.get(&order.request).cloned() else {
         if order.kind == DecisionKind::Merge {
@@ -53,7 +51,7 @@ pub(crate) async fn carry_out(
                     changes.join("\n- ")
                 ),
             };
-            start(context, order, &asked, told, cancel).await
+            start(context, order, &asked, told).await
         }
         (DecisionKind::Plan | DecisionKind::Roadmap, Choice::Modify)
         | (DecisionKind::Picture, Choice::Change) => {
@@ -66,10 +64,8 @@ pub(crate) async fn carry_out(
             let said = "wants it changed; their next message says how, then propose it again";
             Ok(until_they_speak(told(said, &person)))
         }
-        (DecisionKind::Plan, _) => reject(context, order, &person, cancel).await,
-        (DecisionKind::Roadmap, Choice::Approve) => {
-            roadmap::approved(context, order, &asked, cancel).await
-        }
+        (DecisionKind::Plan, _) => reject(context, order, &person).await,
+        (DecisionKind::Roadmap, Choice::Approve) => roadmap::approved(context, order, &asked).await,
         (DecisionKind::Roadmap, _) => {
             let said = "does not want the roadmap changed like this; they may say why";
             Ok(until_they_speak(told(said, &person)))
@@ -79,29 +75,19 @@ pub(crate) async fn carry_out(
             Ok(until_they_speak(told(said, &person)))
         }
         (DecisionKind::Develop, _) => Ok(orders::started(context)),
-        (DecisionKind::Merge, Choice::Merge) => merge::merge(context, order, &asked, cancel).await,
-        (DecisionKind::Merge, Choice::Close) => close(context, order, &asked, cancel).await,
+        (DecisionKind::Merge, Choice::Merge) => merge::merge(context, order, &asked).await,
+        (DecisionKind::Merge, Choice::Close) => close(context, order, &asked).await,
         (DecisionKind::Merge, _) => {
             let text = format!(
                 "Held by {person}: the pull request stays open. say `merge` or `close` to get its card again."
             );
-            context
-                .poster
-                .say(
-                    &context.thread,
-                    context.idem_for(&order.request, "held"),
-                    &text,
-                    Vec::new(),
-                )
-                .await?;
+            context.say_of(&order.request, "held", &text).await?;
             Ok(ToolOutcome::ok(text).then(Then::End))
         }
         (DecisionKind::Command, _) => not_to_be_run(context, order, &person).await,
-        (DecisionKind::Picture, _) => {
-            pictures::decided(context, order, &asked, &person, cancel).await
-        }
-        (DecisionKind::Maps, _) => maps::decided(context, order, &asked, cancel).await,
-        (DecisionKind::Learning, _) => learn(context, order, &asked, &person, cancel).await,
+        (DecisionKind::Picture, _) => pictures::decided(context, order, &asked, &person).await,
+        (DecisionKind::Maps, _) => maps::decided(context, order, &asked).await,
+        (DecisionKind::Learning, _) => learn(context, order, &asked, &person).await,
         (kind, choice) => Ok(told(
             &format!("chose {} ({kind:?})", choice.label()),
             &person,
@@ -112,9 +98,7 @@ pub(crate) async fn carry_out(
 /// More was accepted since: the newest card has all of it.
 async fn replaced(context: &ThreadContext, order: &Order) -> Result<ToolOutcome, AgentError> {
     let text = "Nothing was done: that card was replaced by the newer one, which has more in it. Decide there.";
-    let idem = context.idem_for(&order.request, "replaced");
-    let poster = &context.poster;
-    poster.say(&context.thread, idem, text, Vec::new()).await?;
+    context.say_of(&order.request, "replaced", text).await?;
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
 
@@ -178,7 +162,6 @@ async fn reject(
     context: &ThreadContext,
     order: &Order,
     person: &str,
-    cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let idem = context.idem_for(&order.request, "why");
     let poster = &context.poster;
@@ -187,7 +170,7 @@ async fn reject(
         .await?;
     context.agent.preparations.stop(&context.thread).await;
     let repo = &context.agent.repo;
-    if let Err(error) = repo.give_back(&context.thread, cancel).await {
+    if let Err(error) = repo.give_back(&context.thread, &context.cancel).await {
         warn!(%error, "the branch of a rejected plan could not be given back");
     }
     let said = "rejected the plan; they will say why, and nothing is built until then";
@@ -204,7 +187,6 @@ async fn start(
     order: &Order,
     asked: &Asked,
     told: String,
-    cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let Subject::Plan(plan) = &asked.subject else {
         return Err(other_subject(order));
@@ -213,7 +195,7 @@ async fn start(
     let worktree = context
         .agent
         .repo
-        .create(&context.thread, &plan.title, cancel)
+        .create(&context.thread, &plan.title, &context.cancel)
         .await?;
     prepare::begin(
         &context.agent,
@@ -228,14 +210,8 @@ async fn start(
         branch: worktree.branch,
         approval: order.request.clone(),
     }));
-    context
-        .poster
-        .hand_over(
-            &context.thread,
-            context.idem_for(&order.request, "task"),
-            &body,
-        )
-        .await?;
+    let idem = context.idem_for(&order.request, "task");
+    context.hand_over(idem, &body).await?;
     Ok(ToolOutcome::ok(told).then(Then::PassOn))
 }
 
@@ -243,25 +219,20 @@ async fn close(
     context: &ThreadContext,
     order: &Order,
     asked: &Asked,
-    cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let subject = subject(order, asked)?;
-    context.agent.forge.close(subject.pr, cancel).await?;
+    context
+        .agent
+        .forge
+        .close(subject.pr, &context.cancel)
+        .await?;
     pull_news::ended(context, &subject, PullStatus::Closed).await;
     let text = format!(
         "Closed {} without merging. What was built stays on its branch.",
         subject.pr
     );
-    context
-        .poster
-        .say(
-            &context.thread,
-            context.idem_for(&order.request, "closed"),
-            &text,
-            Vec::new(),
-        )
-        .await?;
-    collect(context, order, cancel).await?;
+    context.say_of(&order.request, "closed", &text).await?;
+    collect(context, order).await?;
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
 
@@ -287,7 +258,6 @@ async fn learn(
     order: &Order,
     asked: &Asked,
     person: &str,
-    cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let Subject::Learning(proposal) = &asked.subject else {
         return Err(other_subject(order));
@@ -305,7 +275,7 @@ async fn learn(
     };
     let branch = context.agent.repo.find(&context.thread).await?.is_some();
     if closed || !(merges || branch) {
-        collect(context, order, cancel).await?;
+        collect(context, order).await?;
     }
     let open = context.facts().cards.open_merge();
     Ok(match open {
@@ -319,11 +289,7 @@ async fn learn(
 /// What was accepted and no merge carries: one pull request for all of it, also when
 /// more is accepted while that waits. Where other cards are still open, the person is
 /// told what it waits for.
-pub(crate) async fn collect(
-    context: &ThreadContext,
-    order: &Order,
-    cancel: &CancellationToken,
-) -> Result<(), AgentError> {
+pub(crate) async fn collect(context: &ThreadContext, order: &Order) -> Result<(), AgentError> {
     let (mut rest, learnings, pull, closed) = {
         let facts = context.facts();
         let (mut learnings, mut pull) = (Vec::new(), None);
@@ -364,7 +330,7 @@ pub(crate) async fn collect(
         all.append(&mut rest);
         rest = all;
     }
-    merge::offer(context, order, &rest, cancel).await
+    merge::offer(context, order, &rest).await
 }
 
 /// What the hub knows of a card.
@@ -387,8 +353,6 @@ async fn wait_for(context: &ThreadContext, order: &Order, open: usize) -> Result
     let text = format!(
         "Accepted. It is kept with what else is accepted here, in one pull request, once {cards}."
     );
-    let idem = context.idem_for(&order.request, "waits");
-    let poster = &context.poster;
-    poster.say(&context.thread, idem, &text, Vec::new()).await?;
+    context.say_of(&order.request, "waits", &text).await?;
     Ok(())
 }

@@ -8,16 +8,11 @@ use butler_protocol::{
     CallId, MergeSubject, PersonAct, PrNumber, Remark, RequestId, Role, Subject,
 };
 use butler_repo::{Error, PullRequest, Undo, knowledge_branch, short_of, tree_of, without_marks};
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
     AgentError,
-    decide::{
-        blocked_merge,
-        cards::{self, NewCard},
-        evidence, from_forge, remember,
-    },
+    decide::{blocked_merge, cards::NewCard, evidence, from_forge, remember},
     listen::intake::Ack,
     thread::{
         context::{ThreadContext, request_nth},
@@ -67,16 +62,11 @@ pub(crate) fn pressed(action: &str) -> Option<PersonAct> {
 }
 
 /// Does it. What the forge or git cannot do is said, not tried for ever.
-pub(crate) async fn carry_out(
-    context: ThreadContext,
-    asked: Asked,
-    ack: Option<Ack>,
-    cancel: CancellationToken,
-) -> Done {
+pub(crate) async fn carry_out(context: ThreadContext, asked: Asked, ack: Option<Ack>) -> Done {
     let outcome = match asked.what {
-        PersonAct::Merge => put_up(&context, &asked, &cancel).await,
+        PersonAct::Merge => put_up(&context, &asked).await,
         PersonAct::Hold => hold(&context, &asked).await,
-        PersonAct::TryAgain => try_again(&context, &asked, &cancel).await,
+        PersonAct::TryAgain => try_again(&context, &asked).await,
         PersonAct::Archive => {
             garbage::archive(
                 &Arc::clone(&context.agent),
@@ -87,7 +77,7 @@ pub(crate) async fn carry_out(
             .await
         }
         PersonAct::Remember => remember::put_up(&context, &asked).await,
-        PersonAct::Undo(number) => undo(&context, &asked, number, &cancel).await,
+        PersonAct::Undo(number) => undo(&context, &asked, number).await,
         PersonAct::TakeUp(number) => taken_up(&context, &asked, number).await,
     };
     match outcome {
@@ -105,18 +95,14 @@ pub(crate) async fn carry_out(
 }
 
 /// A fresh merge card for the pull request as it is now, with all its evidence.
-async fn put_up(
-    context: &ThreadContext,
-    asked: &Asked,
-    cancel: &CancellationToken,
-) -> Result<(), AgentError> {
-    let Some(pull) = open_pull(context, cancel).await? else {
+async fn put_up(context: &ThreadContext, asked: &Asked) -> Result<(), AgentError> {
+    let Some(pull) = open_pull(context).await? else {
         let text = "There is no open pull request in this thread any more, so there is nothing to merge or close.";
         return say(context, asked, "nothing", text).await;
     };
     let request = request_nth(&CallId::new(format!("act-{}", asked.key)), 0);
     let remark = Remark::runtime("Asked for by", &asked.name);
-    post_card(context, &pull, request, remark, cancel).await
+    post_card(context, &pull, request, remark).await
 }
 
 async fn post_card(
@@ -124,31 +110,22 @@ async fn post_card(
     pull: &PullRequest,
     request: RequestId,
     remark: Remark,
-    cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
-    pull_page::ready(context, pull, cancel).await;
-    let subject = subject(context, pull, cancel).await?;
-    let card = NewCard {
-        request: request.clone(),
-        subject: Subject::Merge(Box::new(subject)),
-        remarks: vec![remark],
-        learnings: Vec::new(),
-    };
-    let record = cards::post(context, context.idem_for(&request, "act"), card).await?;
-    context.write(record);
+    pull_page::ready(context, pull).await;
+    let subject = subject(context, pull).await?;
+    let idem = context.idem_for(&request, "act");
+    let card = NewCard::new(request, Subject::Merge(Box::new(subject))).with([remark]);
+    context.put_up(idem, card).await?;
     Ok(())
 }
 
 /// What the Researcher kept in a thread without code is put before people by
 /// itself, once for each state of it; with code it is merged along.
-pub(crate) async fn put_up_findings(
-    context: &ThreadContext,
-    cancel: &CancellationToken,
-) -> Result<(), AgentError> {
+pub(crate) async fn put_up_findings(context: &ThreadContext) -> Result<(), AgentError> {
     if context.agent.repo.find(&context.thread).await?.is_some() {
         return Ok(());
     }
-    let Some(pull) = open_pull(context, cancel).await? else {
+    let Some(pull) = open_pull(context).await? else {
         return Ok(());
     };
     let request = request_nth(&CallId::new(format!("found-{}", pull.head)), 0);
@@ -156,27 +133,20 @@ pub(crate) async fn put_up_findings(
         return Ok(());
     }
     let remark = Remark::runtime("Kept by", Role::Researcher.title());
-    post_card(context, &pull, request, remark, cancel).await
+    post_card(context, &pull, request, remark).await
 }
 
 /// The open pull request of the thread: its code, or else what it learned.
-async fn open_pull(
-    context: &ThreadContext,
-    cancel: &CancellationToken,
-) -> Result<Option<PullRequest>, AgentError> {
+async fn open_pull(context: &ThreadContext) -> Result<Option<PullRequest>, AgentError> {
     let short = context.thread.short();
-    let mut pulls = context.agent.forge.list(true, cancel).await?;
+    let mut pulls = context.agent.forge.list(true, &context.cancel).await?;
     pulls.retain(|pull| short_of(&pull.branch) == Some(short.as_str()));
     let knowledge = knowledge_branch(&context.thread);
     pulls.sort_by_key(|pull| pull.branch == knowledge);
     Ok(pulls.into_iter().next())
 }
 
-async fn subject(
-    context: &ThreadContext,
-    pull: &PullRequest,
-    cancel: &CancellationToken,
-) -> Result<MergeSubject, AgentError> {
+async fn subject(context: &ThreadContext, pull: &PullRequest) -> Result<MergeSubject, AgentError> {
     let knowledge = pull.branch == knowledge_branch(&context.thread);
     let verdict = context.facts().review.verdict.clone();
     let verdict = verdict.filter(|(_, pr)| *pr == pull.number);
@@ -185,15 +155,9 @@ async fn subject(
         said.unwrap_or_else(|| (pull.title.clone(), without_marks(&pull.body), Role::Coder));
     // Fetched here: the evidence looks at commits.
     let evidence = if knowledge {
-        evidence::of_knowledge(context, pull, cancel).await
+        evidence::of_knowledge(context, pull).await
     } else {
-        evidence::of_pull(
-            context,
-            pull,
-            verdict.as_ref().map(|(verdict, _)| verdict),
-            cancel,
-        )
-        .await
+        evidence::of_pull(context, pull, verdict.as_ref().map(|(verdict, _)| verdict)).await
     };
     Ok(MergeSubject {
         pr: pull.number,
@@ -206,7 +170,7 @@ async fn subject(
         research: if knowledge {
             None
         } else {
-            research(context, cancel).await
+            research(context).await
         },
         knowledge,
     })
@@ -246,14 +210,10 @@ async fn hold(context: &ThreadContext, asked: &Asked) -> Result<(), AgentError> 
     say(context, asked, "held", &text).await
 }
 
-async fn try_again(
-    context: &ThreadContext,
-    asked: &Asked,
-    cancel: &CancellationToken,
-) -> Result<(), AgentError> {
+async fn try_again(context: &ThreadContext, asked: &Asked) -> Result<(), AgentError> {
     let refused = context.facts().cards.refused.clone();
     match refused {
-        Some(refused) => blocked_merge::again(context, &refused, cancel).await,
+        Some(refused) => blocked_merge::again(context, &refused).await,
         None => {
             say(
                 context,
@@ -267,12 +227,7 @@ async fn try_again(
 }
 
 /// Brings the files of the worktree back, once nobody works in it.
-async fn undo(
-    context: &ThreadContext,
-    asked: &Asked,
-    number: u32,
-    cancel: &CancellationToken,
-) -> Result<(), AgentError> {
+async fn undo(context: &ThreadContext, asked: &Asked, number: u32) -> Result<(), AgentError> {
     let worktree = context.agent.repo.find(&context.thread).await?;
     let Some(worktree) = worktree else {
         let text = "This thread has no files of its own right now, so there is nothing to undo.";
@@ -284,12 +239,12 @@ async fn undo(
         return say(context, asked, "no-history", text).await;
     };
     let name = format!("{}/{number}", worktree.short());
-    let saved = undo.list(cancel).await?;
+    let saved = undo.list(&context.cancel).await?;
     let Some(wanted) = saved.iter().find(|one| one.name == name) else {
         let text = format!("Nothing is saved here as {number} (any more); nothing was changed.");
         return say(context, asked, "not-saved", &text).await;
     };
-    let restored = undo.restore(wanted, cancel).await?;
+    let restored = undo.restore(wanted, &context.cancel).await?;
     let text = format!(
         "The files are as they were {}: {} written, {} removed, as {} asked. What was there is \
          saved too, as {}.",
@@ -304,16 +259,7 @@ async fn say(
     what: &str,
     text: &str,
 ) -> Result<(), AgentError> {
-    let key = format!(
-        "{}-{}-{what}-{}",
-        context.thread.short(),
-        context.role(),
-        asked.key
-    );
-    let idem = butler_protocol::Idem::new(key);
-    let poster = &context.poster;
-    poster
-        .say(&context.thread, idem, text, Vec::<Role>::new())
-        .await?;
+    let key = context.key(format_args!("{what}-{}", asked.key));
+    context.say(key, text).await?;
     Ok(())
 }

@@ -7,10 +7,7 @@ use butler_protocol::{CallId, Change, Confidence, Proposal, Remark, Role, Subjec
 
 use crate::{
     AgentError,
-    decide::{
-        cards::{self, NewCard},
-        person_actions::Asked,
-    },
+    decide::{cards::NewCard, person_actions::Asked},
     thread::context::{ThreadContext, request_nth},
 };
 
@@ -25,14 +22,11 @@ pub(crate) async fn put_up(context: &ThreadContext, asked: &Asked) -> Result<(),
         return Ok(());
     };
     let request = request_nth(&CallId::new(format!("act-{}", asked.key)), 0);
-    let card = NewCard {
-        request: request.clone(),
-        subject: Subject::Learning(Box::new(proposal(&said, &source))),
-        remarks: vec![Remark::runtime("In the words of", &asked.name)],
-        learnings: Vec::new(),
-    };
-    let record = cards::post(context, context.idem_for(&request, "remember"), card).await?;
-    context.write(record);
+    let idem = context.idem_for(&request, "remember");
+    let words = Remark::runtime("In the words of", &asked.name);
+    let subject = Subject::Learning(Box::new(proposal(&said, &source)));
+    let card = NewCard::new(request, subject).with([words]);
+    context.put_up(idem, card).await?;
     Ok(())
 }
 

@@ -16,11 +16,8 @@ pub(crate) const FILE: &str = "roadmap.md";
 const NEW: &str = "# Roadmap\n";
 
 /// The roadmap as the default branch has it.
-pub(crate) async fn now(
-    context: &ThreadContext,
-    cancel: &CancellationToken,
-) -> Result<Roadmap, AgentError> {
-    of(&context.agent, cancel).await
+pub(crate) async fn now(context: &ThreadContext) -> Result<Roadmap, AgentError> {
+    of(&context.agent, &context.cancel).await
 }
 
 /// The same without a thread.
@@ -30,11 +27,12 @@ pub(crate) async fn of(agent: &Agent, cancel: &CancellationToken) -> Result<Road
 }
 
 /// Whether the default branch has one.
-pub(crate) async fn is_there(
-    context: &ThreadContext,
-    cancel: &CancellationToken,
-) -> Result<bool, AgentError> {
-    let text = context.agent.repo.memory_file(FILE, cancel).await?;
+pub(crate) async fn is_there(context: &ThreadContext) -> Result<bool, AgentError> {
+    let text = context
+        .agent
+        .repo
+        .memory_file(FILE, &context.cancel)
+        .await?;
     Ok(text.is_some())
 }
 
@@ -45,7 +43,6 @@ const BROUGHT: usize = 12_000;
 pub(crate) async fn brought(
     context: &ThreadContext,
     steps: &str,
-    cancel: &CancellationToken,
 ) -> Result<Option<String>, AgentError> {
     if !["`ChangeRoadmap", "`Develop"]
         .iter()
@@ -53,7 +50,11 @@ pub(crate) async fn brought(
     {
         return Ok(None);
     }
-    let text = context.agent.repo.memory_file(FILE, cancel).await?;
+    let text = context
+        .agent
+        .repo
+        .memory_file(FILE, &context.cancel)
+        .await?;
     Ok(Some(match text {
         None => "There is no roadmap yet: the first item is 1.".to_owned(),
         Some(text) => match text.char_indices().nth(BROUGHT) {
@@ -72,7 +73,6 @@ pub(crate) async fn approved(
     context: &ThreadContext,
     order: &Order,
     asked: &Asked,
-    cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let Subject::Roadmap(subject) = &asked.subject else {
         return Ok(ToolOutcome::error("the card is not about the roadmap"));
@@ -100,7 +100,7 @@ pub(crate) async fn approved(
     let landed = context
         .agent
         .repo
-        .change_memory_file(file, change, cancel)
+        .change_memory_file(file, change, &context.cancel)
         .await;
     let text = match landed {
         Ok(Some(commit)) => format!(
@@ -124,15 +124,7 @@ pub(crate) async fn approved(
 }
 
 async fn say(context: &ThreadContext, order: &Order, text: &str) -> Result<(), AgentError> {
-    let idem = context.idem_for(&order.request, "roadmap");
-    context
-        .poster
-        .say(
-            &context.thread,
-            idem,
-            &context.agent.clean(text),
-            Vec::new(),
-        )
-        .await?;
+    let text = context.agent.clean(text);
+    context.say_of(&order.request, "roadmap", &text).await?;
     Ok(())
 }

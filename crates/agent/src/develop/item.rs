@@ -6,7 +6,6 @@ use butler_playbook::{Playbook, Roadmap, Status};
 use butler_policy::Duty;
 use butler_protocol::{DevelopItem, EventKind, Record, fault};
 use butler_repo::{OneFile, Worktree};
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
@@ -107,13 +106,12 @@ pub(crate) async fn mark_done(
     context: &ThreadContext,
     worktree: &Worktree,
     number: u32,
-    cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
     let here = knowledge::read(&worktree.path, PATH).map(Roadmap::parse);
     if here.is_some_and(|here| is_done(&here, number)) {
         return Ok(());
     }
-    let now = roadmap::now(context, cancel).await?;
+    let now = roadmap::now(context).await?;
     match now.finish(number, worktree.branch.as_str(), &today(context)) {
         Ok(done) => knowledge::write(&worktree.path, PATH, done.text()),
         // A person took it off the roadmap meanwhile, or the file cannot be read.
@@ -126,14 +124,13 @@ pub(crate) async fn mark_done(
 
 /// Takes the line back where it does not go together with the default branch; it is
 /// written there after the merge.
-pub(crate) async fn unmark(
-    context: &ThreadContext,
-    worktree: &Worktree,
-    cancel: &CancellationToken,
-) -> Result<(), AgentError> {
-    let base = worktree.base_commit(cancel).await?;
+pub(crate) async fn unmark(context: &ThreadContext, worktree: &Worktree) -> Result<(), AgentError> {
+    let base = worktree.base_commit(&context.cancel).await?;
     let repo = &context.agent.repo;
-    if let Some(text) = repo.memory_file_at(&base, roadmap::FILE, cancel).await? {
+    if let Some(text) = repo
+        .memory_file_at(&base, roadmap::FILE, &context.cancel)
+        .await?
+    {
         knowledge::write(&worktree.path, PATH, &text)?;
     }
     Ok(())
@@ -141,13 +138,8 @@ pub(crate) async fn unmark(
 
 /// After the merge the default branch says that the item is done, whatever way it got
 /// there. What cannot be written is told by the log; the merge stands.
-pub(crate) async fn see_done(
-    context: &ThreadContext,
-    number: u32,
-    (branch, key): (&str, &str),
-    cancel: &CancellationToken,
-) {
-    let now = match roadmap::now(context, cancel).await {
+pub(crate) async fn see_done(context: &ThreadContext, number: u32, (branch, key): (&str, &str)) {
+    let now = match roadmap::now(context).await {
         Ok(now) => now,
         Err(error) => return warn!(%error, "the roadmap could not be looked at"),
     };
@@ -171,7 +163,7 @@ pub(crate) async fn see_done(
     let landed = context
         .agent
         .repo
-        .change_memory_file(file, change, cancel)
+        .change_memory_file(file, change, &context.cancel)
         .await;
     fault("agent.after-done");
     if let Err(error) = landed {

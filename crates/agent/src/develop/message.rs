@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use butler_protocol::{DecisionKind, ItemReport, ItemState, RunState, RunView};
 
+use crate::tell::render;
+
 /// What the key of a run's message ends with.
 pub(crate) const KEY: &str = "-board";
 /// The most of a line that is shown.
@@ -50,7 +52,7 @@ pub(crate) fn board(view: &RunView, reports: &BTreeMap<u32, ItemReport>, order: 
         if let Some(report) = report.filter(|report| !report.why.is_empty()) {
             line.push_str(&format!(" · {}", report.why));
         }
-        text.push_str(&format!("\n{}", cut(&line)));
+        text.push_str(&format!("\n{}", render::cut(&line, LINE)));
     }
     let theirs = |number: &&u32| state(reports, **number) == ItemState::Asks;
     let order: Vec<String> = order.iter().filter(theirs).map(u32::to_string).collect();
@@ -151,13 +153,6 @@ fn state(reports: &BTreeMap<u32, ItemReport>, number: u32) -> ItemState {
     reports
         .get(&number)
         .map_or(ItemState::Waiting, |report| report.state)
-}
-
-fn cut(line: &str) -> String {
-    match line.char_indices().nth(LINE) {
-        None => line.to_owned(),
-        Some((end, _)) => format!("{}…", &line[..end]),
-    }
 }
 
 #[cfg(test)]

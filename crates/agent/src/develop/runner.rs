@@ -275,13 +275,7 @@ impl Runner {
     }
 
     async fn send(&self, thread: &ThreadId, heard: Heard) {
-        let mail = Mail::Heard {
-            files: Vec::new(),
-            paid: Vec::new(),
-            heard,
-            hand_over: None,
-            ack: None,
-        };
+        let mail = Mail::words(heard);
         // The process ends when nobody takes it.
         let _ = self
             .letters
@@ -409,7 +403,7 @@ impl Runner {
         let to: Vec<Role> = (!ours).then_some(role).into_iter().collect();
         let idem = Idem::new(format!("{}-answer-{number}-{key}", view.request));
         fault("agent.before-answer");
-        poster.say(&item.thread, idem, &shown, to).await?;
+        poster.say_to(&item.thread, idem, &shown, to).await?;
         fault("agent.after-answer");
         if ours {
             let heard = Heard {
@@ -467,7 +461,7 @@ impl Runner {
         }
         let key = Idem::new(format!("{}-run{}", view.request, message::KEY));
         let poster = &self.agent.poster;
-        let shown = poster.say(&view.thread, key, &text, Vec::new()).await?;
+        let shown = poster.say(&view.thread, key, &text).await?;
         poster.edit(&view.thread, &shown.ts, &text).await?;
         self.shown.insert(view.request.clone(), text);
         Ok(())

@@ -8,7 +8,9 @@ use butler_repo::{Edit, Error, PullRequest, PullState, Worktree, tree_of};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::{AgentError, agent::Agent, thread::context::ThreadContext};
+use crate::{
+    AgentError, agent::Agent, tell::render, thread::context::ThreadContext, upkeep::conflict,
+};
 
 /// What a branch stands on.
 #[derive(Debug)]
@@ -129,7 +131,6 @@ pub(crate) async fn head_to_merge(
     context: &ThreadContext,
     subject: &MergeSubject,
     pull: &PullRequest,
-    cancel: &CancellationToken,
 ) -> Result<Option<CommitSha>, AgentError> {
     let agent = &context.agent;
     let reviewed = || Ok(Some(subject.head.clone()));
@@ -145,7 +146,7 @@ pub(crate) async fn head_to_merge(
             wait: None,
         })
     };
-    match below(agent, &worktree, cancel).await? {
+    match below(agent, &worktree, &context.cancel).await? {
         Below::Open(below) => return Err(blocked(&below, "is not merged yet")),
         Below::Closed(below) => {
             return Err(blocked(
@@ -154,7 +155,7 @@ pub(crate) async fn head_to_merge(
             ));
         }
         Below::Merged => {
-            return match move_up(agent, &context.thread, cancel).await? {
+            return match move_up(agent, &context.thread, &context.cancel).await? {
                 Moved::Same(head) => Ok(Some(head)),
                 Moved::Other => Ok(None),
                 // Somebody is at work there: as with any head that moves.
@@ -167,9 +168,9 @@ pub(crate) async fn head_to_merge(
     if begun.is_none() || pull.head == subject.head {
         return reviewed();
     }
-    retarget(agent, pull, cancel).await?;
+    retarget(agent, pull, &context.cancel).await?;
     let heads = (&subject.head, &pull.head);
-    match is_same(agent, &context.thread, heads, cancel).await? {
+    match is_same(agent, &context.thread, heads, &context.cancel).await? {
         true => Ok(Some(pull.head.clone())),
         false => reviewed(),
     }
@@ -192,13 +193,10 @@ pub(crate) async fn advance(
     };
     // Before there is a pull request nothing was reviewed.
     let Some(pr) = pull else { return Ok(true) };
-    let others = crate::upkeep::conflict::others(agent, thread, &files, cancel).await;
+    let others = conflict::others(agent, thread, &files, cancel).await;
     let body = HandOver::Conflict {
         pr,
-        files: files
-            .iter()
-            .map(|file| file.display().to_string())
-            .collect(),
+        files: render::names(&files),
         others,
     };
     let idem = Idem::new(format!("{}-moved-up", thread.short()));

@@ -8,7 +8,7 @@ use butler_protocol::{
 use butler_turn::Doing;
 
 use super::next::Standing;
-use crate::tell::thread_logs::RoleLog;
+use crate::tell::{render, thread_logs::RoleLog};
 
 /// Between two roles nobody is at work for a moment.
 const BETWEEN_MS: i64 = 3_000;
@@ -179,11 +179,7 @@ fn reason(log: &RoleLog, ending: &Ending) -> String {
 }
 
 fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(REASON) {
-        None => line,
-        Some((end, _)) => format!("{}…", &line[..end]),
-    }
+    render::one_line(text, REASON)
 }
 
 #[cfg(test)]

@@ -9,10 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    AgentError,
-    decide::roadmap,
-    tell::thread_logs::{self, RoleLog},
-    thread::context::ThreadContext,
+    AgentError, decide::roadmap, tell::thread_logs::RoleLog, thread::context::ThreadContext,
 };
 
 /// The item that a thread was opened for, and the run it belongs to.
@@ -54,12 +51,12 @@ async fn covers(
 ) -> Result<bool, AgentError> {
     match subject {
         Subject::Plan(_) => {
-            let now = roadmap::now(context, &CancellationToken::new()).await?;
+            let now = roadmap::now(&context.until(&CancellationToken::new())).await?;
             Ok(is_as_started(number, run, &now))
         }
         Subject::Merge(merge) if !merge.knowledge => {
             let verdict = context.facts().review.verdict.clone();
-            let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
+            let logs = context.logs().await?;
             let judged = verdict.is_some_and(|(verdict, _)| is_clean(merge, &verdict));
             Ok(judged && !is_tainted(&logs))
         }

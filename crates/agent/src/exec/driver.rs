@@ -1,15 +1,14 @@
 //! One run: the machine's driver without a hub, until the task is over, cannot go
 //! on, or is interrupted.
 
+use crate::tell::joining::by_runtime;
 use std::sync::Arc;
 
 use butler_journal::Journal;
 use butler_model::ModelClient;
 use butler_playbook::Profile;
-use butler_policy::{default_tools, small_tools};
 use butler_protocol::{
-    Choice, Decision, DecisionKind, Epoch, EventId, MessageTs, Sha256Hex, Speaker, ToolSpec,
-    UserId, Waiting,
+    Choice, Decision, DecisionKind, Epoch, EventId, MessageTs, Sha256Hex, Speaker, UserId, Waiting,
 };
 use butler_tools::{Executor, Registry};
 use butler_turn::{Event, Heard, Machine, Setup};
@@ -20,7 +19,10 @@ use super::{
     ExecConfig, ExecEnding, ExecTask, Outcome, Said, Session, budget::Wallet, overview, prompt,
     terminal::TerminalEdge,
 };
-use crate::{AgentError, small_spec, thread::driver::Driver};
+use crate::{
+    AgentError,
+    thread::{driver::Driver, tool_session},
+};
 
 /// A session has one owner at a time, and its file lock says who.
 const EPOCH: Epoch = Epoch(1);
@@ -51,12 +53,14 @@ pub fn run<'a>(
         for tool in config.outside.tools() {
             registry.add(tool);
         }
+        let small = config.profile == Profile::Small;
+        let (whom, outside) = ((config.role, small), config.outside.offered(small));
         let setup = Setup {
             thread: session.thread.clone(),
             role: config.role,
             models: config.models.clone(),
             prompt: prompt::assemble(config.role, &config.files, config.profile),
-            tools: offered(&registry, &config),
+            tools: tool_session::offer(&registry, whom, &[], &outside),
             limits: config.limits,
             first_activation: 1,
         };
@@ -89,25 +93,6 @@ pub fn run<'a>(
             turns: exec.edge.turns,
         })
     })
-}
-
-/// The tools of the role that need no team, and those of MCP servers.
-fn offered(registry: &Registry, config: &ExecConfig) -> Vec<ToolSpec> {
-    let small = config.profile == Profile::Small;
-    let usual = if small {
-        small_tools(config.role)
-    } else {
-        default_tools(config.role)
-    };
-    let outside = config.outside.offered(small);
-    let outside = outside.iter().map(String::as_str);
-    let all: Vec<&str> = usual.iter().copied().chain(outside).collect();
-    let specs = registry.offered(&all).into_iter();
-    if small {
-        specs.map(small_spec).collect()
-    } else {
-        specs.collect()
-    }
 }
 
 impl Exec<'_> {
@@ -152,13 +137,7 @@ impl Exec<'_> {
                 text,
                 images: Vec::new(),
             };
-            let overview = overview.map(|text| Heard {
-                event: EventId::overview(),
-                ts: None,
-                speaker: Speaker::Runtime,
-                text,
-                images: Vec::new(),
-            });
+            let overview = overview.map(|text| by_runtime(EventId::overview(), text));
             self.feed(Event::Heard(overview.into_iter().chain([heard]).collect()));
         } else if let Some(Waiting::Decision { request }) = waiting {
             self.feed(Event::Decided(Decision {

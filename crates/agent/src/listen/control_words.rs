@@ -120,7 +120,7 @@ pub(crate) async fn answer(
     text: &str,
 ) -> Result<(), AgentError> {
     let key = answer_key(&thread.short(), agent.role(), what, ts);
-    agent.poster.say(thread, key, text, Vec::new()).await?;
+    agent.poster.say(thread, key, text).await?;
     Ok(())
 }
 

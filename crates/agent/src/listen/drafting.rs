@@ -11,7 +11,7 @@ use crate::{
     listen::{
         control_words,
         draft::{self, Line, Notes, Verb},
-        intake::{Intake, Mail},
+        intake::{Intake, Routed},
         triage,
         work_key::WorkKey,
     },
@@ -143,7 +143,7 @@ impl Intake {
         action: &BlockAction,
         verb: Verb,
         done: &MessageTs,
-    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+    ) -> Routed {
         let agent = &self.agent;
         let thread = &action.thread;
         let event = envelope.event_id();

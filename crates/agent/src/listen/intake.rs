@@ -45,56 +45,44 @@ pub(crate) enum Mail {
         files: Vec<File>,
         /// What it cost to listen to it.
         paid: Vec<Record>,
-        /// Sent once it is in the log.
-        ack: Option<Ack>,
     },
-    /// A card of this role was decided.
-    Decided {
-        /// The hub's record.
-        decision: Box<Decision>,
-        /// Sent once it is in the log.
-        ack: Option<Ack>,
-    },
+    /// A card of this role was decided; the hub's record.
+    Decided(Box<Decision>),
     /// Another model for this role in this thread.
     Model {
         /// Its full name.
         model: String,
         /// Who wants that.
         by: String,
-        /// Sent once it is in the log.
-        ack: Option<Ack>,
     },
     /// A draft is whole: make one request of it.
-    Draft {
-        /// What was collected.
-        notes: Notes,
-        /// Sent once the person was asked.
-        ack: Option<Ack>,
-    },
+    Draft(Notes),
     /// A person changed or deleted a message of theirs.
-    Edited {
-        /// The change.
-        change: Box<Edited>,
-        /// Sent once it is in the log, or known to change nothing.
-        ack: Option<Ack>,
-    },
+    Edited(Box<Edited>),
     /// A person acts on the thread itself.
-    Act {
-        /// What, and by whom.
-        asked: Box<Asked>,
-        /// Sent once what came of it is in the log.
-        ack: Option<Ack>,
-    },
+    Act(Box<Asked>),
     /// Others did something to the thread's pull request on its forge.
     FromForge(Box<FromForge>),
     /// The process that had the thread is lost, and this one has it now.
-    Given {
-        /// Sent once its log is here.
-        ack: Option<Ack>,
-    },
+    Given,
     /// Stop now.
     Stop(Stop),
 }
+
+impl Mail {
+    /// Words, and nothing that came with them.
+    pub(crate) fn words(heard: Heard) -> Self {
+        Self::Heard {
+            heard,
+            hand_over: None,
+            files: Vec::new(),
+            paid: Vec::new(),
+        }
+    }
+}
+
+/// Whose worker gets what of an envelope; nothing where it is not for this role.
+pub(crate) type Routed = Result<Option<(WorkKey, Mail)>, AgentError>;
 
 /// A person stopped the thread.
 pub(crate) struct Stop {
@@ -106,35 +94,27 @@ pub(crate) struct Stop {
     pub answer: Option<String>,
     /// Who was at work.
     pub working: Vec<Role>,
-    /// Sent once it has taken effect and is answered.
-    pub ack: Option<Ack>,
 }
 
 impl Stop {
     /// Answers the person, then the hub.
-    pub(crate) async fn told(self, agent: Arc<Agent>, thread: ThreadId) {
+    pub(crate) async fn told(self, agent: Arc<Agent>, thread: ThreadId, ack: Option<Ack>) {
         if let Some(text) = &self.answer {
             let late = self.unconfirmed(&agent, &thread).await;
             let text = &control_words::with_unconfirmed(text, &late);
-            let idem = Idem::new(format!(
-                "{}-{}-{}",
-                thread.short(),
-                agent.role(),
-                self.event
-            ));
+            let (short, role) = (thread.short(), agent.role());
+            let idem = Idem::new(format!("{short}-{role}-{}", self.event));
             // Not acknowledged: the hub delivers it again.
-            if let Err(error) = agent.poster.say(&thread, idem, text, Vec::new()).await {
+            if let Err(error) = agent.poster.say(&thread, idem, text).await {
                 warn!(%error, "a stop could not be answered");
                 return;
             }
         }
-        if let Some(ack) = self.ack {
+        if let Some(ack) = ack {
             ack.send().await;
         }
     }
-}
 
-impl Stop {
     /// Waits until all who were at work have written the stop down, so that "stopped" is
     /// true when it is said. Returns who has not: one that does not run cannot.
     async fn unconfirmed(&self, agent: &Agent, thread: &ThreadId) -> Vec<Role> {
@@ -175,21 +155,6 @@ impl Ack {
     }
 }
 
-/// Whom an envelope is for.
-pub(crate) enum Sorted {
-    /// A thread's worker.
-    For {
-        /// Which.
-        work_key: WorkKey,
-        /// The place of the event in the hub's log.
-        seq: u64,
-        /// What it gets.
-        mail: Box<Mail>,
-    },
-    /// Others; already acknowledged.
-    NotForUs,
-}
-
 /// Sorts envelopes.
 pub(crate) struct Intake {
     pub(crate) agent: Arc<Agent>,
@@ -202,11 +167,15 @@ impl Intake {
         Self { agent, acker }
     }
 
-    /// Sorts one envelope.
+    /// Sorts one envelope: for which worker, its place in the hub's log, and what is told
+    /// the hub once it is in the role's. What is for others is acknowledged here.
     ///
     /// # Errors
     /// When the hub cannot be asked for what the envelope points to.
-    pub(crate) async fn sort(&self, listened: Listened) -> Result<Sorted, AgentError> {
+    pub(crate) async fn sort(
+        &self,
+        listened: Listened,
+    ) -> Result<Option<(WorkKey, u64, Mail, Ack)>, AgentError> {
         let Listened { envelope, paid } = listened;
         let ack = Ack {
             acker: self.acker.clone(),
@@ -219,27 +188,21 @@ impl Intake {
                 self.by_stamp(&envelope, stamp).await?
             }
         };
-        match sorted {
-            None => {
-                ack.send().await;
-                Ok(Sorted::NotForUs)
-            }
-            Some((work_key, mail)) => Ok(Sorted::For {
-                work_key,
-                seq: envelope.stamp.as_ref().map_or(0, |stamp| stamp.seq),
-                mail: Box::new(with_ack(mail, ack, paid)),
-            }),
+        let Some((work_key, mut mail)) = sorted else {
+            ack.send().await;
+            return Ok(None);
+        };
+        if let Mail::Heard { paid: cost, .. } = &mut mail {
+            *cost = paid;
         }
+        let seq = envelope.stamp.as_ref().map_or(0, |stamp| stamp.seq);
+        Ok(Some((work_key, seq, mail, ack)))
     }
 
-    async fn by_stamp(
-        &self,
-        envelope: &Envelope,
-        stamp: &Stamp,
-    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+    async fn by_stamp(&self, envelope: &Envelope, stamp: &Stamp) -> Routed {
         if envelope.payload["event"]["type"] == GIVEN {
             let thread = stamp.thread.clone().map(WorkKey::thread);
-            return Ok(thread.map(|thread| (thread, Mail::Given { ack: None })));
+            return Ok(thread.map(|thread| (thread, Mail::Given)));
         }
         if envelope.payload["event"]["type"] == TOLD {
             self.told(envelope, stamp).await?;
@@ -258,7 +221,7 @@ impl Intake {
         }
     }
 
-    async fn decision(&self, stamp: &Stamp) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+    async fn decision(&self, stamp: &Stamp) -> Routed {
         let Some(reference) = &stamp.reference else {
             return Ok(None);
         };
@@ -278,19 +241,11 @@ impl Intake {
         let (thread, role) = (&view.asked.thread, view.asked.from);
         let work_key = WorkKey::that_asked(&threads, thread, role, &decision.request);
         decision.name = self.agent.poster.web.user_name(&decision.person).await?;
-        let mail = Mail::Decided {
-            decision: Box::new(decision),
-            ack: None,
-        };
-        Ok(Some((work_key, mail)))
+        Ok(Some((work_key, Mail::Decided(Box::new(decision)))))
     }
 
     /// Anybody in the channel may stop. The PM's process answers them.
-    async fn stop(
-        &self,
-        envelope: &Envelope,
-        stamp: &Stamp,
-    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+    async fn stop(&self, envelope: &Envelope, stamp: &Stamp) -> Routed {
         let Some(thread) = stamp.thread.clone() else {
             return Ok(None);
         };
@@ -313,7 +268,6 @@ impl Intake {
                 .or_else(|| answers.then(|| control_words::stopped(&by, &stamp.to, stamp.active))),
             by,
             working: stamp.to.clone(),
-            ack: None,
         };
         Ok(Some((WorkKey::thread(thread), Mail::Stop(stop))))
     }
@@ -338,11 +292,7 @@ impl Intake {
         }
     }
 
-    async fn message(
-        &self,
-        envelope: &Envelope,
-        stamp: &Stamp,
-    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+    async fn message(&self, envelope: &Envelope, stamp: &Stamp) -> Routed {
         let Some(SlackEvent::Message { channel, message }) = envelope.event() else {
             return Ok(None);
         };
@@ -366,8 +316,7 @@ impl Intake {
             Drafting::None => {}
             Drafting::Kept => return Ok(None),
             Drafting::Whole(notes) => {
-                let mail = Mail::Draft { notes, ack: None };
-                return Ok(Some((WorkKey::thread(thread), mail)));
+                return Ok(Some((WorkKey::thread(thread), Mail::Draft(notes))));
             }
         }
         if to == Addressed::No {
@@ -424,7 +373,6 @@ impl Intake {
             hand_over: hand_over.map(Box::new),
             files,
             paid: Vec::new(),
-            ack: None,
         };
         Ok(Some((work_key, mail)))
     }
@@ -478,50 +426,5 @@ pub(crate) fn author(message: &Message, stamp: &Stamp, bots: &[String]) -> Autho
         (None, _, bot) => Author::ForeignBot {
             allowed: bot.as_ref().is_some_and(|bot| bots.contains(bot)),
         },
-    }
-}
-
-fn with_ack(mail: Mail, sent: Ack, paid: Vec<Record>) -> Mail {
-    match mail {
-        Mail::Heard {
-            heard,
-            hand_over,
-            files,
-            ..
-        } => Mail::Heard {
-            heard,
-            hand_over,
-            files,
-            paid,
-            ack: Some(sent),
-        },
-        Mail::Decided { decision, .. } => Mail::Decided {
-            decision,
-            ack: Some(sent),
-        },
-        Mail::Model { model, by, .. } => Mail::Model {
-            model,
-            by,
-            ack: Some(sent),
-        },
-        Mail::Draft { notes, .. } => Mail::Draft {
-            notes,
-            ack: Some(sent),
-        },
-        Mail::Edited { change, .. } => Mail::Edited {
-            change,
-            ack: Some(sent),
-        },
-        Mail::Act { asked, .. } => Mail::Act {
-            asked,
-            ack: Some(sent),
-        },
-        Mail::Given { .. } => Mail::Given { ack: Some(sent) },
-        // No envelope brought it.
-        Mail::FromForge(from) => Mail::FromForge(from),
-        Mail::Stop(stop) => Mail::Stop(Stop {
-            ack: Some(sent),
-            ..stop
-        }),
     }
 }

@@ -2,20 +2,17 @@
 //! comes with their words, marked as text from outside, the issue says once that it is
 //! being worked on, and a merge closes it. Which issues those are stands in the log.
 
+use crate::tell::joining::by_runtime;
 use std::{collections::BTreeSet, fmt::Write};
 
 use butler_policy::Duty;
 use butler_protocol::{EventId, Speaker};
 use butler_repo::{Author, Issue, IssueNumber, NewComment};
 use butler_turn::Heard;
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    tell::{
-        forge_text,
-        thread_logs::{self, RoleLog},
-    },
+    tell::{forge_text, thread_logs::RoleLog},
     thread::context::ThreadContext,
     tools::issue_text,
 };
@@ -89,26 +86,19 @@ pub(crate) fn named(text: &str) -> Option<IssueNumber> {
 
 /// What the PM is told when somebody assigned an issue on the forge.
 pub(crate) fn assigned(number: IssueNumber, by: &str) -> Heard {
-    Heard {
-        event: EventId::new(format!("{ASSIGNED}{number}")),
-        ts: None,
-        speaker: Speaker::Runtime,
-        text: format!(
+    by_runtime(
+        EventId::new(format!("{ASSIGNED}{number}")),
+        format!(
             "Fix issue {number}: {by}, who may push to the repository, assigned it to the team on \
              the forge. Nobody has spoken here yet. Propose a plan as you do for a request; ask \
              in this thread what only a person can tell."
         ),
-        images: Vec::new(),
-    }
+    )
 }
 
 /// The issue that a message names, to be read before it; the issue is told of the thread.
 /// What cannot be read is said to the role, which tells the person.
-pub(crate) async fn brought(
-    context: &ThreadContext,
-    heard: &Heard,
-    cancel: &CancellationToken,
-) -> Vec<Heard> {
+pub(crate) async fn brought(context: &ThreadContext, heard: &Heard) -> Vec<Heard> {
     let assigned = heard.event.as_str().starts_with(ASSIGNED);
     let asks = assigned || matches!(heard.speaker, Speaker::Person { .. });
     let asks = asks && Duty::Front.is_of(context.role());
@@ -118,9 +108,9 @@ pub(crate) async fn brought(
     if context.facts().outside.issues.contains(&number.0) {
         return Vec::new();
     }
-    match context.agent.forge.issue(number, cancel).await {
+    match context.agent.forge.issue(number, &context.cancel).await {
         Ok(issue) => {
-            link_back(context, &issue, cancel).await;
+            link_back(context, &issue).await;
             told(&issue, heard.event.as_str())
         }
         Err(error) => {
@@ -160,17 +150,11 @@ pub(crate) fn told(issue: &Issue, by: &str) -> Vec<Heard> {
 }
 
 fn aside(by: &str, text: String) -> Heard {
-    Heard {
-        event: EventId::new(format!("about-issue:{by}")),
-        ts: None,
-        speaker: Speaker::Runtime,
-        text,
-        images: Vec::new(),
-    }
+    by_runtime(EventId::new(format!("about-issue:{by}")), text)
 }
 
 /// Whoever reads the issue sees that it is being worked on, once.
-pub(crate) async fn link_back(context: &ThreadContext, issue: &Issue, cancel: &CancellationToken) {
+pub(crate) async fn link_back(context: &ThreadContext, issue: &Issue) {
     if !issue.open {
         return;
     }
@@ -183,7 +167,10 @@ pub(crate) async fn link_back(context: &ThreadContext, issue: &Issue, cancel: &C
         key: format!("taken-up-{}", context.thread.short()),
     };
     let forge = &context.agent.forge;
-    if let Err(error) = forge.comment_issue(issue.number, &comment, cancel).await {
+    if let Err(error) = forge
+        .comment_issue(issue.number, &comment, &context.cancel)
+        .await
+    {
         warn!(%error, number = %issue.number, "the issue was not told of its thread");
     }
 }
@@ -205,8 +192,8 @@ pub(crate) fn closing(issues: &BTreeSet<IssueNumber>) -> String {
 }
 
 /// Closes what the forge has not closed by itself after a merge; a line for people each.
-pub(crate) async fn close(context: &ThreadContext, cancel: &CancellationToken) -> Vec<String> {
-    let logs = match thread_logs::of_thread(&context.agent, &context.thread).await {
+pub(crate) async fn close(context: &ThreadContext) -> Vec<String> {
+    let logs = match context.logs().await {
         Ok(logs) => logs,
         Err(error) => {
             warn!(%error, "which issues the thread was about is not known");
@@ -217,9 +204,9 @@ pub(crate) async fn close(context: &ThreadContext, cancel: &CancellationToken) -
     for number in of_logs(&logs) {
         let closed = async {
             let forge = &context.agent.forge;
-            let issue = forge.issue(number, cancel).await?;
+            let issue = forge.issue(number, &context.cancel).await?;
             if issue.open {
-                forge.close_issue(number, cancel).await?;
+                forge.close_issue(number, &context.cancel).await?;
             }
             butler_repo::Result::Ok(())
         };

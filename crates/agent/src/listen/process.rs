@@ -12,7 +12,7 @@ use butler_sandbox::Sandbox;
 use butler_slack::{Control, Socket, Web};
 use futures_util::future::BoxFuture;
 use serde_json::json;
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -22,7 +22,7 @@ use crate::{
     develop::runner::{self, Develop},
     listen::{
         group::{self, Group},
-        intake::{Intake, Mail, Sorted},
+        intake::{Intake, Mail},
         pause::Pause,
         restart,
         voice::{Listened, Voices},
@@ -94,34 +94,26 @@ fn listen<'a>(
         let intake = Intake::new(Arc::clone(&agent), socket.acker());
         let (found, mut from_forge) = mpsc::channel(1);
         let watching = Duty::Remember.is_of(agent.role()).then(|| {
-            let (own, life) = (Arc::clone(&agent), life.child_token());
-            let work = move |life: CancellationToken| {
-                let (agent, found) = (Arc::clone(&own), found.clone());
+            first_only(&agent, &life, move |agent, life| {
                 let counting = pruning::keep_told(Arc::clone(&agent), life.clone());
-                let watching = pull_watch::watch(agent, found, life);
+                let watching = pull_watch::watch(agent, found.clone(), life);
                 async move {
                     tokio::join!(counting, watching);
                 }
-            };
-            let agent = Arc::clone(&agent);
-            tokio::spawn(async move { Box::pin(agent.group.while_first(life, work)).await })
+            })
         });
         let (letters, mut for_threads) = mpsc::channel(LETTERS);
         let developing = Duty::Front.is_of(agent.role()).then(|| {
-            let (own, life) = (Arc::clone(&agent), life.child_token());
-            let work = move |life: CancellationToken| {
-                let (agent, letters) = (Arc::clone(&own), letters.clone());
+            first_only(&agent, &life, move |agent, life| {
                 let tidying = garbage::keep_tidy(Arc::clone(&agent), life.clone());
                 let assigned =
                     issue_watch::watch(Arc::clone(&agent), letters.clone(), life.clone());
                 let ahead = overlap::ahead::keep_looking(Arc::clone(&agent), life.clone());
-                let going = runner::keep_going(agent, letters, life);
+                let going = runner::keep_going(agent, letters.clone(), life);
                 async move {
                     tokio::join!(tidying, assigned, ahead, going);
                 }
-            };
-            let agent = Arc::clone(&agent);
-            tokio::spawn(async move { Box::pin(agent.group.while_first(life, work)).await })
+            })
         });
         let telling = {
             let servers = servers::tell(Arc::clone(&agent), life.child_token());
@@ -148,11 +140,12 @@ fn listen<'a>(
                 () = agent.config.renewal.cancelled(), if !leaving => continue,
                 Some((thread, from)) = from_forge.recv() => {
                     let mail = Mail::FromForge(Box::new(from));
-                    workers.deliver(&WorkKey::thread(thread), 0, mail).await;
+                    let work_key = WorkKey::thread(thread);
+                    workers.deliver(&work_key, 0, mail, None).await;
                     continue;
                 }
                 Some((work_key, mail)) = for_threads.recv(), if !leaving => {
-                    workers.deliver(&work_key, 0, mail).await;
+                    workers.deliver(&work_key, 0, mail, None).await;
                     continue;
                 }
                 Some(listened) = voices.recv() => Some(listened),
@@ -171,12 +164,10 @@ fn listen<'a>(
             };
             agent.develop.ahead.stir();
             match intake.sort(listened).await {
-                Ok(Sorted::For {
-                    work_key,
-                    seq,
-                    mail,
-                }) => workers.deliver(&work_key, seq, *mail).await,
-                Ok(Sorted::NotForUs) => {}
+                Ok(Some((work_key, seq, mail, ack))) => {
+                    workers.deliver(&work_key, seq, mail, Some(ack)).await;
+                }
+                Ok(None) => {}
                 // Not acknowledged: the hub delivers it again.
                 Err(error) => warn!(%error, "an event could not be taken in"),
             }
@@ -196,6 +187,19 @@ fn listen<'a>(
             }
             _ => Ok(()),
         }
+    })
+}
+
+/// What only one process of a role does, for as long as this is the first of them.
+fn first_only<F: Future<Output = ()> + Send + 'static>(
+    agent: &Arc<Agent>,
+    life: &CancellationToken,
+    work: impl Fn(Arc<Agent>, CancellationToken) -> F + Send + Sync + 'static,
+) -> JoinHandle<()> {
+    let (agent, life) = (Arc::clone(agent), life.child_token());
+    tokio::spawn(async move {
+        let work = |life| work(Arc::clone(&agent), life);
+        Box::pin(agent.group.while_first(life, work)).await;
     })
 }
 

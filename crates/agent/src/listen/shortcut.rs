@@ -2,6 +2,7 @@
 //! asked. Every post has a key made from the message, so a message that is
 //! delivered again starts nothing again.
 
+use crate::tell::joining::by_runtime;
 use butler_playbook::{ONE_ITEM, Playbook, Shortcut};
 use butler_protocol::{
     CallId, EventId, EventKind, HandOver, Idem, MessageTs, Plan, RequestId, Role, Speaker, Task,
@@ -9,7 +10,6 @@ use butler_protocol::{
 };
 use butler_slack::{Message, mrkdwn};
 use butler_turn::Heard;
-use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::{
@@ -48,11 +48,7 @@ impl Left {
 
 /// Starts what a message asks for word for word. Call it only when no
 /// activation of this role is open in the thread: an answer is no command.
-pub(crate) async fn start(
-    context: &ThreadContext,
-    heard: &Heard,
-    cancel: &CancellationToken,
-) -> Result<Left, AgentError> {
+pub(crate) async fn start(context: &ThreadContext, heard: &Heard) -> Result<Left, AgentError> {
     if !matches!(heard.speaker, Speaker::Person { .. }) {
         return Ok(Left::Message);
     }
@@ -76,7 +72,7 @@ pub(crate) async fn start(
     match shortcut {
         Shortcut::Open => Ok(Left::Message),
         Shortcut::Own { note } => {
-            let note = with_item(context, &playbook, heard, note, cancel).await?;
+            let note = with_item(context, &playbook, heard, note).await?;
             Ok(Left::WithNote(Box::new(note)))
         }
         Shortcut::PassOn { to, text } => {
@@ -90,7 +86,7 @@ pub(crate) async fn start(
                 .await?;
             Ok(Left::Nothing)
         }
-        Shortcut::Build { plan } => build(context, heard, ts, *plan, cancel).await,
+        Shortcut::Build { plan } => build(context, heard, ts, *plan).await,
     }
 }
 
@@ -101,16 +97,15 @@ async fn with_item(
     playbook: &Playbook,
     heard: &Heard,
     note: String,
-    cancel: &CancellationToken,
 ) -> Result<Heard, AgentError> {
     if playbook.item_asked(&heard.text).is_none() {
-        let note = match roadmap::brought(context, &note, cancel).await? {
+        let note = match roadmap::brought(context, &note).await? {
             Some(text) => format!("{note}\n\n{text}"),
             None => note,
         };
         return Ok(aside(heard, note));
     }
-    let roadmap = roadmap::now(context, cancel).await?;
+    let roadmap = roadmap::now(context).await?;
     let Some((number, text)) = item::asked(playbook, &heard.text, &roadmap) else {
         return Ok(aside(heard, note));
     };
@@ -123,13 +118,7 @@ async fn with_item(
 
 /// A remark of the runtime beside a message.
 fn aside(heard: &Heard, text: String) -> Heard {
-    Heard {
-        event: EventId::new(format!("shortcut:{}", heard.event)),
-        ts: None,
-        speaker: Speaker::Runtime,
-        text,
-        images: Vec::new(),
-    }
+    by_runtime(EventId::new(format!("shortcut:{}", heard.event)), text)
 }
 
 async fn pass_on(
@@ -173,7 +162,6 @@ async fn build(
     heard: &Heard,
     ts: &MessageTs,
     plan: Plan,
-    cancel: &CancellationToken,
 ) -> Result<Left, AgentError> {
     let repo = &context.agent.repo;
     let key = idem(context, "task", ts);
@@ -185,7 +173,9 @@ async fn build(
         plan = plan.title,
         "a skill that changes code was started by its words"
     );
-    let worktree = repo.create(&context.thread, &plan.title, cancel).await?;
+    let worktree = repo
+        .create(&context.thread, &plan.title, &context.cancel)
+        .await?;
     prepare::begin(
         &context.agent,
         &context.thread,
@@ -327,11 +317,7 @@ fn is_persons(message: &Message) -> bool {
 }
 
 fn idem(context: &ThreadContext, what: &str, ts: &MessageTs) -> Idem {
-    Idem::new(format!(
-        "{}-{}-{what}-{ts}",
-        context.thread.short(),
-        context.role()
-    ))
+    context.key(format_args!("{what}-{ts}"))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::{
     decide::person_actions::{self, Asked},
     listen::{
         buttons, control_words,
-        intake::{Intake, Mail, author},
+        intake::{Intake, Mail, Routed, author},
         restart,
         work_key::WorkKey,
     },
@@ -28,19 +28,13 @@ const NOT_ALLOWED: &str = "I may work only for the people named in `limits.allow
 
 /// A press that says something.
 pub(crate) fn spoken(envelope: &Envelope, speaker: Speaker, text: String) -> Mail {
-    Mail::Heard {
-        heard: Heard {
-            event: envelope.event_id(),
-            ts: None,
-            speaker,
-            text,
-            images: Vec::new(),
-        },
-        hand_over: None,
-        files: Vec::new(),
-        paid: Vec::new(),
-        ack: None,
-    }
+    Mail::words(Heard {
+        event: envelope.event_id(),
+        ts: None,
+        speaker,
+        text,
+        images: Vec::new(),
+    })
 }
 
 /// Whether a person may ask for work; who may not is told so.
@@ -64,14 +58,13 @@ impl Intake {
         thread: ThreadId,
         message: &Message,
         command: Command,
-    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+    ) -> Routed {
         let by = self.speaker_name(message).await?;
         let agent = &self.agent;
-        let ack = None;
         match command {
             Command::Model { name, .. } => match control_words::model(agent, &name) {
                 Ok(model) => {
-                    let mail = Mail::Model { model, by, ack };
+                    let mail = Mail::Model { model, by };
                     Ok(Some((WorkKey::thread(thread), mail)))
                 }
                 Err(problem) => {
@@ -120,11 +113,7 @@ impl Intake {
     }
 
     /// A button that decides nothing says something instead.
-    pub(crate) async fn button(
-        &self,
-        envelope: &Envelope,
-        stamp: &Stamp,
-    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+    pub(crate) async fn button(&self, envelope: &Envelope, stamp: &Stamp) -> Routed {
         let Some(action) = envelope.action() else {
             return Ok(None);
         };
@@ -165,7 +154,7 @@ impl Intake {
                 key,
                 words,
             });
-            let mail = Mail::Act { asked, ack: None };
+            let mail = Mail::Act(asked);
             return Ok(Some((WorkKey::thread(action.thread), mail)));
         }
         let Some(text) = buttons::words(&action.action_id) else {
@@ -182,11 +171,7 @@ impl Intake {
     }
 
     /// A word that the hub has stamped as an act on the thread.
-    pub(crate) async fn act(
-        &self,
-        envelope: &Envelope,
-        stamp: &Stamp,
-    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+    pub(crate) async fn act(&self, envelope: &Envelope, stamp: &Stamp) -> Routed {
         let act = stamp.reference.as_deref().map(str::parse);
         let (Some(Ok(what)), Some(Event::Message { channel, message })) = (act, envelope.event())
         else {
@@ -208,10 +193,7 @@ impl Intake {
             key,
             words,
         });
-        Ok(Some((
-            WorkKey::thread(thread),
-            Mail::Act { asked, ack: None },
-        )))
+        Ok(Some((WorkKey::thread(thread), Mail::Act(asked))))
     }
 
     /// A rule that a person gives somebody at work is not lost with the thread: the
@@ -221,7 +203,7 @@ impl Intake {
         thread: &ThreadId,
         message: &Message,
         stamp: &Stamp,
-    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+    ) -> Routed {
         let persons = stamp.from.is_none() && message.user.is_some() && message.bot_id.is_none();
         let keeps = Duty::Remember.is_of(self.agent.role()) && stamp.kind == StampKind::Message;
         let (Some(active), true) = (stamp.active, persons && keeps) else {
@@ -238,18 +220,14 @@ impl Intake {
             key: message.ts.to_string(),
             words: format!("remember for {active}: {said}"),
         });
-        let mail = Mail::Act { asked, ack: None };
+        let mail = Mail::Act(asked);
         Ok(Some((WorkKey::thread(thread.clone()), mail)))
     }
 
     /// A person changed or deleted a message. It fires on unfurls, on replies and
     /// on our own updates too; only other words of a person count, and only where
     /// this role has a log.
-    pub(crate) async fn edited(
-        &self,
-        envelope: &Envelope,
-        stamp: &Stamp,
-    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+    pub(crate) async fn edited(&self, envelope: &Envelope, stamp: &Stamp) -> Routed {
         let (channel, ts, was, now) = match envelope.event() {
             Some(Event::Changed {
                 channel,
@@ -279,11 +257,7 @@ impl Intake {
             speaker: Speaker::Person { user, name },
             text: now.map(|now| mrkdwn::plain(&now.text)),
         };
-        let mail = Mail::Edited {
-            change: Box::new(change),
-            ack: None,
-        };
-        Ok(Some((work_key, mail)))
+        Ok(Some((work_key, Mail::Edited(Box::new(change)))))
     }
 
     /// People who may not ask for work are told so, by whoever they spoke to.

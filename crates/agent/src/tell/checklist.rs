@@ -14,7 +14,10 @@ use butler_turn::{Progress, Sign};
 use tokio::{sync::watch, task::JoinHandle};
 use tracing::{debug, warn};
 
-use crate::{develop::message, tell::poster::Poster};
+use crate::{
+    develop::message,
+    tell::{poster::Poster, render},
+};
 
 /// Slack takes about one edit a second in a channel, for all threads together.
 const GAP: Duration = Duration::from_secs(3);
@@ -117,7 +120,7 @@ async fn put(wanted: &Wanted, message: Option<&MessageTs>) -> Result<MessageTs, 
         let research = research.unwrap_or_default();
         let key = format!("{}-{}{research}{KEY}", thread.short(), poster.role);
         let key = Idem::new(key);
-        poster.say(thread, key, &text, Vec::new()).await?.ts
+        poster.say(thread, key, &text).await?.ts
     };
     poster.edit(thread, &message, &text).await?;
     Ok(message)
@@ -143,10 +146,7 @@ fn drawn(progress: &Progress, took_ms: i64, spent: Usd) -> String {
             Sign::Done => "☑",
             Sign::Dropped => "✕",
         };
-        let mut line: String = step.chars().take(STEP).collect();
-        if line.len() < step.len() {
-            line.push('…');
-        }
+        let line = render::cut(step, STEP);
         text.push_str(&format!("\n{mark} {line}"));
     }
     text

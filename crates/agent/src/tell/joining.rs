@@ -7,9 +7,9 @@
 use std::{collections::HashMap, fmt::Write};
 
 use butler_policy::{Word, hosts_in, meanings, without_mentions};
-use butler_protocol::{DecisionKind, MessageTs, UserId, person_name, with_names};
+use butler_protocol::{DecisionKind, EventId, MessageTs, Speaker, UserId, person_name, with_names};
 use butler_slack::{File, Message, mrkdwn, rich};
-use butler_turn::Seen;
+use butler_turn::{Heard, Seen};
 use serde_json::Value;
 
 use crate::{
@@ -21,6 +21,17 @@ use crate::{
 const CAP_BYTES: usize = 12 * 1024;
 /// The most of one message that always stays.
 const KEPT_BYTES: usize = 5 * 1024;
+
+/// What the runtime itself says to a model.
+pub(crate) fn by_runtime(event: EventId, text: String) -> Heard {
+    Heard {
+        event,
+        ts: None,
+        speaker: Speaker::Runtime,
+        text,
+        images: Vec::new(),
+    }
+}
 
 /// How much of a card is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

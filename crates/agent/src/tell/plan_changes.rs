@@ -3,6 +3,8 @@
 
 use butler_protocol::{Plan, PlanStep};
 
+use crate::tell::render;
+
 /// More of a line helps nobody to see what changed.
 const LINE: usize = 160;
 
@@ -79,12 +81,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut cut: String = line.chars().take(LINE).collect();
-    if cut.len() < line.len() {
-        cut.push('…');
-    }
-    cut
+    render::one_line(text, LINE)
 }
 
 #[cfg(test)]

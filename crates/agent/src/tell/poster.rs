@@ -30,8 +30,18 @@ pub(crate) struct Poster {
 }
 
 impl Poster {
-    /// Says something in the thread, in Markdown. `to` wakes other roles.
+    /// Says something in the thread, in Markdown.
     pub(crate) async fn say(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        markdown: &str,
+    ) -> Result<Posted, SlackError> {
+        self.say_to(thread, idem, markdown, Vec::new()).await
+    }
+
+    /// The same, and wakes these roles.
+    pub(crate) async fn say_to(
         &self,
         thread: &ThreadId,
         idem: Idem,

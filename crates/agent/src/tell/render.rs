@@ -2,7 +2,7 @@
 //! typed value in, Markdown out. The mention that wakes a role stands in the
 //! metadata; the one in the text is for people.
 
-use std::fmt::Write;
+use std::{fmt::Write, path::PathBuf};
 
 use butler_protocol::{
     Complexity, Design, Finding, HandOver, MapChange, MergedOther, Plan, PlannedTest, Receipt,
@@ -273,19 +273,15 @@ fn verdict_text(verdict: &Verdict, pr: &str) -> String {
 }
 
 pub(crate) fn conflict(pr: &str, files: &[String], others: &[MergedOther]) -> String {
-    let names = |files: &[String]| {
-        let names: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
-        names.join(", ")
-    };
     let mut text = format!(
         "{pr} conflicts with what was merged meanwhile, in {}. The default branch is merged into your worktree, with conflict marks in these files: settle each of them so that both changes hold, run the checks, and hand over for review again. What you need not do is commit or merge.",
-        names(files)
+        as_code(files)
     );
     for other in others {
         text.push_str(&format!(
             "\n- “{}” changed {}",
             other.title,
-            names(&other.files)
+            as_code(&other.files)
         ));
         if !other.why.is_empty() {
             text.push_str(&format!(". Why: {}", other.why.trim()));
@@ -404,6 +400,32 @@ pub(crate) fn quote(text: &str) -> String {
         .map(|line| format!("> {line}"))
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// The beginning of a text, with a mark where more was there.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// The same of a text in one line.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    cut(&words.join(" "), most)
+}
+
+/// Names of files, each as code.
+pub(crate) fn as_code(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// Files by their names.
+pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
+    let names = files.iter().map(|file| file.display().to_string());
+    names.collect()
 }
 
 /// Enough of a hash for people.

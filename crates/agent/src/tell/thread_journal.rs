@@ -55,7 +55,7 @@ fn write(title: Option<&str>, thread: &ThreadId, logs: &[RoleLog]) -> String {
             text,
             "\n{} asked:\n\n{}\n",
             asked.name,
-            quoted(&asked.words)
+            render::quote(&asked.words)
         );
     }
     text.push_str("\n## What happened\n\n");
@@ -164,17 +164,7 @@ fn call_line(call: &ToolCall) -> String {
 
 /// One line, not too long, that no Markdown of a stranger can break.
 fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut cut: String = line.chars().take(LINE).collect();
-    if cut.len() < line.len() {
-        cut.push('…');
-    }
-    cut
-}
-
-fn quoted(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
-    lines.join("\n")
+    render::one_line(text, LINE)
 }
 
 fn clipped(mut lines: Vec<String>) -> Vec<String> {

@@ -1,19 +1,28 @@
 //! A role's place in one thread: what its chat tools and its orders share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    fmt::Display,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use butler_playbook::Profile;
-use butler_protocol::{CallId, Idem, Record, RequestId, Role, Sha256Hex, ThreadId, ToolSpec};
+use butler_protocol::{
+    CallId, HandOver, Idem, Record, RequestId, Role, Sha256Hex, ThreadId, ToolSpec,
+};
+use butler_slack::{Posted, SlackError};
 use butler_tools::KeptPages;
 use butler_turn::ThreadFold;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     agent::Agent,
+    decide::cards::{self, NewCard},
     listen::work_key::WorkKey,
     tell::{
         checklist::{Board, Wanted},
         hub_updates::HubUpdates,
         poster::Poster,
+        thread_logs::{self, RoleLog},
     },
     thread::live_work::LiveBoard,
     upkeep::work_so_far::Sharing,
@@ -43,6 +52,8 @@ pub(crate) struct ThreadContext {
     pub(crate) pages: KeptPages,
     /// The work so far is brought to the remote, for another process of the role.
     pub(crate) sharing: Arc<Sharing>,
+    /// Ends what is done here.
+    pub(crate) cancel: CancellationToken,
 }
 
 impl ThreadContext {
@@ -52,6 +63,7 @@ impl ThreadContext {
         work_key: &WorkKey,
         facts: &ThreadFold,
         hub_updates: &HubUpdates,
+        cancel: CancellationToken,
     ) -> Self {
         let mut poster = agent.poster.clone();
         poster.heard = Some(facts.seen.heard);
@@ -70,12 +82,86 @@ impl ThreadContext {
             live: Arc::clone(&hub_updates.live),
             pages: KeptPages::default(),
             sharing: Arc::default(),
+            cancel,
         }
     }
 
     /// An event of the thread came in. Clones that were made before do not know.
     pub(crate) fn hear(&mut self, seq: u64) {
         self.poster.heard = self.poster.heard.max(Some(seq));
+    }
+
+    /// The same for work that ends with `cancel`.
+    pub(crate) fn until(&self, cancel: &CancellationToken) -> Self {
+        let mut context = self.clone();
+        context.cancel = cancel.clone();
+        context
+    }
+
+    /// The same for what nobody begun and no stop may hold up: it has heard nothing.
+    pub(crate) fn unstopped(mut self) -> Self {
+        self.poster.heard = None;
+        self
+    }
+
+    /// Says something in the thread; the same key says it once.
+    pub(crate) async fn say(&self, idem: Idem, text: &str) -> Result<Posted, SlackError> {
+        self.poster.say(&self.thread, idem, text).await
+    }
+
+    /// The same about something that was decided.
+    pub(crate) async fn say_of(
+        &self,
+        request: &RequestId,
+        what: &str,
+        text: &str,
+    ) -> Result<Posted, SlackError> {
+        self.say(self.idem_for(request, what), text).await
+    }
+
+    /// Asks everybody who took part; with nothing to press it is answered in words.
+    pub(crate) async fn ask_all(
+        &self,
+        idem: Idem,
+        text: &str,
+        buttons: &[(String, &str)],
+    ) -> Result<Posted, SlackError> {
+        let people = self.poster.people(&self.thread).await?;
+        let (poster, thread) = (&self.poster, &self.thread);
+        match buttons {
+            [] => poster.ask_people(thread, idem, &people, text).await,
+            _ => poster.offer_to(thread, idem, &people, text, buttons).await,
+        }
+    }
+
+    /// Passes typed work on.
+    pub(crate) async fn hand_over(
+        &self,
+        idem: Idem,
+        body: &HandOver,
+    ) -> Result<Posted, SlackError> {
+        self.poster.hand_over(&self.thread, idem, body).await
+    }
+
+    /// The same for a tool call, and in the log.
+    pub(crate) async fn give(
+        &self,
+        call: &CallId,
+        idem: Idem,
+        body: HandOver,
+    ) -> Result<(), SlackError> {
+        self.hand_over(idem, &body).await?;
+        self.write(Record::Gave {
+            call: call.clone(),
+            hand_over: Box::new(body),
+        });
+        Ok(())
+    }
+
+    /// Puts a card before people, and leaves it for the log.
+    pub(crate) async fn put_up(&self, idem: Idem, card: NewCard) -> Result<(), SlackError> {
+        self.write(cards::post(self, idem, card).await?);
+        Ok(())
     }
 
     /// Who sits here.
@@ -91,6 +177,11 @@ impl ThreadContext {
     /// What the log says about the thread, as it is now.
     pub(crate) fn facts(&self) -> Arc<ThreadFold> {
         Arc::clone(&self.facts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Every role's log of the thread.
+    pub(crate) async fn logs(&self) -> Result<Vec<RoleLog>, SlackError> {
+        thread_logs::of_thread(&self.agent, &self.thread).await
     }
 
     /// The log has grown.
@@ -138,18 +229,19 @@ impl ThreadContext {
         self.agent.rules().models.profile == Profile::Small
     }
 
+    /// A key of this role in this thread, for what is posted once.
+    pub(crate) fn key(&self, what: impl Display) -> Idem {
+        Idem::new(format!("{}-{}-{what}", self.thread.short(), self.role()))
+    }
+
     /// The key of a post made by a tool call: the same call makes the same key.
     pub(crate) fn idem(&self, call: &CallId) -> Idem {
-        Idem::new(format!("{}-{}-{call}", self.thread.short(), self.role()))
+        self.key(call)
     }
 
     /// The key of a post made for a decision.
     pub(crate) fn idem_for(&self, request: &RequestId, what: &str) -> Idem {
-        Idem::new(format!(
-            "{}-{}-{request}-{what}",
-            self.thread.short(),
-            self.role()
-        ))
+        self.key(format_args!("{request}-{what}"))
     }
 }
 

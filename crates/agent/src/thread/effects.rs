@@ -4,7 +4,6 @@
 use butler_protocol::{HandOver, Idem, Role, fault};
 use butler_slack::{Posted, SlackError};
 use butler_turn::{Event, Order, Outgoing, PostKind};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     decide::outcomes,
@@ -67,9 +66,8 @@ pub(crate) async fn escalate(context: ThreadContext, idem: Idem, text: String) -
 }
 
 async fn pass_on(context: &ThreadContext, idem: Idem, body: &HandOver) -> Done {
-    let poster = &context.poster;
-    let posted = poster.hand_over(&context.thread, idem.clone(), body);
-    done(idem, posted.await)
+    let posted = context.hand_over(idem.clone(), body).await;
+    done(idem, posted)
 }
 
 /// Somebody is needed.
@@ -81,9 +79,8 @@ async fn ring(context: &ThreadContext, idem: Idem, text: &str) -> Done {
 }
 
 async fn say(context: &ThreadContext, idem: Idem, text: &str) -> Done {
-    let poster = &context.poster;
-    let posted = poster.say(&context.thread, idem.clone(), text, Vec::new());
-    done(idem, posted.await)
+    let posted = context.say(idem.clone(), text).await;
+    done(idem, posted)
 }
 
 fn done(idem: Idem, posted: Result<Posted, SlackError>) -> Done {
@@ -94,13 +91,9 @@ fn done(idem: Idem, posted: Result<Posted, SlackError>) -> Done {
 }
 
 /// Carries a decision out.
-pub(crate) async fn carry_out(
-    context: ThreadContext,
-    order: Order,
-    cancel: CancellationToken,
-) -> Done {
+pub(crate) async fn carry_out(context: ThreadContext, order: Order) -> Done {
     fault("agent.before-order");
-    let outcome = outcomes::carry_out(&context, &order, &cancel).await;
+    let outcome = outcomes::carry_out(&context, &order).await;
     fault("agent.after-order");
     match outcome {
         Ok(outcome) => Done::Event(Event::CarriedOut {

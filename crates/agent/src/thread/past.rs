@@ -13,7 +13,7 @@ use butler_tools::{LaidOut, Past};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::{AgentError, agent::Agent, thread::prepare};
+use crate::{AgentError, agent::Agent, thread::prepare, whole};
 
 /// The past of one worktree.
 pub(crate) struct ThreadPast {
@@ -51,7 +51,7 @@ impl Past for ThreadPast {
         Box::pin(async move {
             let told = |error: AgentError| match &error {
                 AgentError::Missing(why) => why.clone(),
-                error => chain(error),
+                error => whole(error),
             };
             let trial = prepare::lay_out_base(&self.agent, &commit, &cancel)
                 .await
@@ -72,14 +72,4 @@ impl Past for ThreadPast {
     fn kept(&self) -> &Path {
         &self.kept
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }

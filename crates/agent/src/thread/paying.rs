@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use butler_protocol::{CallLimit, Idem, Price, Reservation, ReserveAnswer, Usd, fault};
+use butler_protocol::{CallLimit, Price, Reservation, ReserveAnswer, Usd, fault};
 use butler_slack::SlackError;
 use butler_turn::{Budget, Event, Reserve};
-use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::thread::{
@@ -16,11 +15,7 @@ use crate::thread::{
 };
 
 /// Sets the worst case of a call aside.
-pub(crate) async fn reserve(
-    context: ThreadContext,
-    reserve: Reserve,
-    cancel: CancellationToken,
-) -> Done {
+pub(crate) async fn reserve(context: ThreadContext, reserve: Reserve) -> Done {
     loop {
         context.agent.pause.over().await;
         let config = &context.agent.config.client;
@@ -52,7 +47,7 @@ pub(crate) async fn reserve(
                     return Done::Failed(error.into());
                 }
                 tokio::select! {
-                    () = cancel.cancelled() => return Done::Nothing,
+                    () = context.cancel.cancelled() => return Done::Nothing,
                     () = tokio::time::sleep(until(&limit, context.now_ms())) => continue,
                 }
             }
@@ -104,21 +99,8 @@ async fn tell(
     limit: &CallLimit,
 ) -> Result<(), SlackError> {
     info!(whose = limit.whose, limit = limit.limit, "too many calls");
-    let idem = Idem::new(format!(
-        "{}-{}-{}-pace",
-        context.thread.short(),
-        context.role(),
-        reserve.id
-    ));
-    let poster = &context.poster;
-    poster
-        .say(
-            &context.thread,
-            idem,
-            &words(limit, context.now_ms()),
-            Vec::new(),
-        )
-        .await?;
+    let idem = context.key(format_args!("{}-pace", reserve.id));
+    context.say(idem, &words(limit, context.now_ms())).await?;
     Ok(())
 }
 

@@ -3,7 +3,6 @@
 
 use butler_protocol::{Idem, MessageTs, Record};
 use butler_turn::Reserve;
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::thread::{context::ThreadContext, driver::Done, slots::Ticket, worker::Beside};
@@ -21,16 +20,7 @@ pub(crate) struct Told {
 /// finds the message again.
 pub(crate) async fn tell(context: ThreadContext, ticket: Ticket, reserve: Reserve) -> Done {
     let place = ticket.place();
-    let posted = context
-        .poster
-        .say(
-            &context.thread,
-            key(&context, &reserve),
-            &text(place),
-            vec![],
-        )
-        .await;
-    match posted {
+    match context.say(key(&context, &reserve), &text(place)).await {
         Err(error) => Done::Failed(error.into()),
         Ok(posted) => {
             context.write(Record::Queued {
@@ -47,11 +37,7 @@ pub(crate) async fn tell(context: ThreadContext, ticket: Ticket, reserve: Reserv
 }
 
 /// Waits for the turn of a thread; a stop ends the wait.
-pub(crate) async fn wait(
-    context: ThreadContext,
-    mut told: Told,
-    cancel: CancellationToken,
-) -> Done {
+pub(crate) async fn wait(context: ThreadContext, mut told: Told) -> Done {
     loop {
         let mut changes = context.agent.slots.changes();
         match told.ticket.take() {
@@ -67,7 +53,7 @@ pub(crate) async fn wait(
             edit(&context, &told.message, &text(place)).await;
         }
         tokio::select! {
-            () = cancel.cancelled() => return Done::Nothing,
+            () = context.cancel.cancelled() => return Done::Nothing,
             _ = changes.changed() => {}
         }
     }
@@ -115,12 +101,7 @@ fn text(place: usize) -> String {
 }
 
 fn key(context: &ThreadContext, reserve: &Reserve) -> Idem {
-    Idem::new(format!(
-        "{}-{}-{}-queued",
-        context.thread.short(),
-        context.role(),
-        reserve.id
-    ))
+    context.key(format_args!("{}-queued", reserve.id))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use butler_protocol::{Image, Sha256Hex};
 use butler_tools::Eyes;
-use tokio_util::sync::CancellationToken;
 
 use crate::thread::{
     context::ThreadContext,
@@ -26,7 +25,7 @@ const LONGEST: u32 = 1_500;
 
 /// Who describes pictures in this activation; nobody where the role's model sees, or where
 /// the Artist's does not either.
-pub(crate) fn eyes(context: &ThreadContext, cancel: &CancellationToken) -> Option<Eyes> {
+pub(crate) fn eyes(context: &ThreadContext) -> Option<Eyes> {
     let rules = context.agent.rules();
     let own = models_for(&rules.models, &context.facts()).usual;
     let model = &context.agent.model;
@@ -34,20 +33,15 @@ pub(crate) fn eyes(context: &ThreadContext, cancel: &CancellationToken) -> Optio
     if model.sees(&own) || !model.sees(&seeing) {
         return None;
     }
-    let (context, cancel) = (context.clone(), cancel.clone());
+    let context = context.clone();
     Some(Arc::new(move |image| {
-        let (context, seeing, cancel) = (context.clone(), seeing.clone(), cancel.clone());
-        Box::pin(async move { describe(&context, seeing, image, &cancel).await })
+        let (context, seeing) = (context.clone(), seeing.clone());
+        Box::pin(async move { describe(&context, seeing, image).await })
     }))
 }
 
 /// What is in a picture, from an earlier look where there was one.
-async fn describe(
-    context: &ThreadContext,
-    seeing: String,
-    image: Image,
-    cancel: &CancellationToken,
-) -> Option<String> {
+async fn describe(context: &ThreadContext, seeing: String, image: Image) -> Option<String> {
     let hash = Sha256Hex::of(&image.base64);
     let name = format!("{}.txt", &hash.as_str()[..16]);
     let folder = attached::folder_of(&context.agent, &context.thread.short());
@@ -62,7 +56,7 @@ async fn describe(
         images: vec![image],
         max_tokens: LONGEST,
     };
-    let said = match asked.ask(context, cancel).await {
+    let said = match asked.ask(context).await {
         Ok(Ok(said)) => said,
         Ok(Err(reason)) => {
             tracing::warn!(reason, "a picture could not be described");

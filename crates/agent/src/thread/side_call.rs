@@ -7,8 +7,10 @@ use butler_protocol::{
     Image, ModelMessage, Record, Refusal, Reservation, ReserveAnswer, ReserveId, Settlement,
     TokenUsage, Usd,
 };
+use butler_tools::Attached;
 use butler_turn::{IMAGE_BYTES, ModelCall, Reserve};
-use tokio_util::sync::CancellationToken;
+use serde::{Serialize, de::DeserializeOwned};
+use tracing::warn;
 
 use crate::{
     AgentError,
@@ -45,7 +47,6 @@ impl SideCall<'_> {
     pub(crate) async fn ask(
         self,
         context: &ThreadContext,
-        cancel: &CancellationToken,
     ) -> Result<Result<String, String>, AgentError> {
         let short = context.thread.short();
         let id = ReserveId::new(format!("{short}-{}-{}", context.role(), self.about));
@@ -90,7 +91,14 @@ impl SideCall<'_> {
             tools: Arc::default(),
         };
         let session = format!("{short}-{}", self.about);
-        let reply = complete(&context.agent.model, session, &mut question, cancel, None).await;
+        let reply = complete(
+            &context.agent.model,
+            session,
+            &mut question,
+            &context.cancel,
+            None,
+        )
+        .await;
         let (text, cost, usage, model) = match reply {
             Ok(reply) => {
                 let text = reply.text.unwrap_or_default().trim().to_owned();
@@ -142,17 +150,42 @@ pub(crate) async fn settle(
     id: ReserveId,
     (cost, usage, model): (Usd, TokenUsage, String),
 ) -> Result<Record, AgentError> {
-    let settlement = Settlement {
-        id: id.clone(),
-        cost,
-        usage,
-        model: model.clone(),
-    };
-    context.poster.control.settle(&settlement).await?;
-    Ok(Record::Settled {
-        reserve: id,
+    let paid = Settlement {
+        id,
         cost,
         usage,
         model,
-    })
+    };
+    context.poster.control.settle(&paid).await?;
+    Ok(record(paid))
+}
+
+/// For the role's log, from which bills are made.
+pub(crate) fn record(paid: Settlement) -> Record {
+    Record::Settled {
+        reserve: paid.id,
+        cost: paid.cost,
+        usage: paid.usage,
+        model: paid.model,
+    }
+}
+
+/// What was paid for and kept with the files of a thread.
+pub(crate) async fn kept<T: DeserializeOwned>(
+    folder: &Attached,
+    id: &str,
+    name: &str,
+) -> Option<T> {
+    let kept = tokio::fs::read(folder.path(id, name)).await.ok()?;
+    serde_json::from_slice(&kept).ok()
+}
+
+/// Keeps it, before it is settled: paid once.
+pub(crate) async fn keep<T: Serialize>(folder: Attached, id: &str, name: &str, paid: &T) {
+    let kept = serde_json::to_vec(paid).unwrap_or_default();
+    let (id, name) = (id.to_owned(), name.to_owned());
+    let keeping = tokio::task::spawn_blocking(move || folder.keep(&id, &name, &kept));
+    if let Ok(Err(error)) = keeping.await {
+        warn!(%error, "what was paid for could not be kept; it is paid again next time");
+    }
 }

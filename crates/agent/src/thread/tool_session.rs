@@ -16,7 +16,6 @@ use butler_tools::{
     Cache, DiffMaker, Executor, Registry, Surroundings, ToolContext, TreeHasher, Watcher, Workplace,
 };
 use butler_turn::ThreadFold;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     AgentError,
@@ -64,12 +63,9 @@ enum Place {
 
 impl ToolSession {
     /// Opens the tool session. Waits for the worktree when another activation holds it.
-    pub(crate) async fn open(
-        context: &ThreadContext,
-        cancel: &CancellationToken,
-    ) -> Result<Self, AgentError> {
+    pub(crate) async fn open(context: &ThreadContext) -> Result<Self, AgentError> {
         let agent = &context.agent;
-        let place = place(context, cancel).await?;
+        let place = place(context).await?;
         let keeps_designs = matches!(place, Place::Designs(_));
         let reviewed = match &place {
             Place::Review(folder) => {
@@ -89,7 +85,7 @@ impl ToolSession {
         let lock = match &own {
             Some(worktree) => {
                 let lock = worktree.lock().await?;
-                catch_up(context, worktree, cancel).await;
+                catch_up(context, worktree).await;
                 Some(lock)
             }
             None => None,
@@ -117,14 +113,14 @@ impl ToolSession {
             ..surroundings(agent)
         };
         let workplace = Workplace::open(&folder, checks, around)?;
-        let mut tool_context = ToolContext::new(Arc::new(workplace), cancel.clone())
+        let mut tool_context = ToolContext::new(Arc::new(workplace), context.cancel.clone())
             .with_sandbox(Arc::clone(&agent.sandbox))
             .with_watcher(Arc::clone(&context.live) as Arc<dyn Watcher>)
             .with_pages(context.pages.clone());
         if context.is_small() {
             tool_context = tool_context.with_result_bytes(tools::small::RESULT_BYTES);
         }
-        if let Some(eyes) = seeing::eyes(context, cancel) {
+        if let Some(eyes) = seeing::eyes(context) {
             tool_context = tool_context.with_eyes(eyes);
         }
         if let Some(ready) = ready {
@@ -150,7 +146,7 @@ impl ToolSession {
             }
         }
         Ok(Self {
-            executor: Arc::new(Executor::new(registry(context, past))),
+            executor: Arc::new(Executor::new(registry(context, &past))),
             role: context.role(),
             thread: context.thread.clone(),
             tool_context,
@@ -263,7 +259,7 @@ pub(crate) fn surroundings(agent: &Agent) -> Surroundings {
 
 /// The native tools, those that need chat, and those of MCP servers; `past` is for
 /// whoever estimates.
-fn registry(context: &ThreadContext, past: Vec<PlanSummary>) -> Registry {
+fn registry(context: &ThreadContext, past: &[PlanSummary]) -> Registry {
     let mut registry = Registry::native();
     let outside = context.agent.rules().outside.tools();
     for tool in tools::chat_tools(context, past).into_iter().chain(outside) {
@@ -280,33 +276,37 @@ pub(crate) fn offered(context: &ThreadContext) -> Vec<ToolSpec> {
 /// The same with the tools that a skill names and the role may use: who needs
 /// them once need not carry them always.
 pub(crate) fn offered_for(context: &ThreadContext, skill: &str) -> Vec<ToolSpec> {
-    let registry = registry(context, Vec::new());
-    let small = context.is_small();
-    let outside = context.agent.rules().outside.offered(small);
-    let usual = if small {
-        small_tools(context.role())
-    } else {
-        default_tools(context.role())
-    };
+    let registry = registry(context, &[]);
     let asked = registry.names().filter(|name| {
         let may = right(context.role(), name) != Right::No;
-        may && !usual.contains(name) && names(skill, name)
+        may && names(skill, name)
     });
+    let small = context.is_small();
+    let more: Vec<&str> = asked.chain(also(context, small)).collect();
+    let outside = context.agent.rules().outside.offered(small);
+    offer(&registry, (context.role(), small), &more, &outside)
+}
+
+/// What a role has anyway, more, and what servers have, as its model is told of it.
+pub(crate) fn offer(
+    registry: &Registry,
+    (role, small): (Role, bool),
+    more: &[&str],
+    outside: &[String],
+) -> Vec<ToolSpec> {
+    let usual = if small {
+        small_tools(role)
+    } else {
+        default_tools(role)
+    };
+    let more = more.iter().filter(|name| !usual.contains(name));
     let outside = outside.iter().map(String::as_str);
-    let also = also(context, small);
-    let also = also.into_iter().filter(|name| !usual.contains(name));
-    let all: Vec<&str> = usual
-        .iter()
-        .copied()
-        .chain(asked)
-        .chain(also)
-        .chain(outside)
-        .collect();
-    let specs = registry.offered(&all);
+    let all = usual.iter().chain(more).copied().chain(outside);
+    let specs = registry.offered(&all.collect::<Vec<_>>()).into_iter();
     if small {
-        return specs.into_iter().map(tools::small::small_spec).collect();
+        return specs.map(tools::small::small_spec).collect();
     }
-    specs
+    specs.collect()
 }
 
 /// Tools that only some threads are worth: pictures where people see what changes, and
@@ -330,14 +330,14 @@ fn names(text: &str, tool: &str) -> bool {
     starts.iter().any(|start| text.contains(start))
 }
 
-async fn place(context: &ThreadContext, cancel: &CancellationToken) -> Result<Place, AgentError> {
+async fn place(context: &ThreadContext) -> Result<Place, AgentError> {
     let repo = &context.agent.repo;
     let role = context.role();
     if right(role, "RunChecks") == Right::Scoped(Scope::PullRequestHead) {
         let ready = context.facts().review.ready.clone();
         if let Some(ready) = ready {
             let folder = repo
-                .review_checkout(&context.thread, &ready.head, cancel)
+                .review_checkout(&context.thread, &ready.head, &context.cancel)
                 .await?;
             return Ok(Place::Review(folder));
         }
@@ -347,16 +347,16 @@ async fn place(context: &ThreadContext, cancel: &CancellationToken) -> Result<Pl
         Some(worktree) => Ok(Place::Look(worktree.path)),
         // The checkout of the default branch is put right at every look.
         None if right(role, "Write") == Right::Scoped(Scope::Artist) => {
-            let kept = repo.knowledge(&context.thread, cancel).await?;
+            let kept = repo.knowledge(&context.thread, &context.cancel).await?;
             Ok(Place::Designs(kept.path))
         }
         // What is planned on top of another thread's work is planned with it in sight.
         None => match repo.begun_on(&context.thread).await? {
             Some(below) => {
-                let shown = repo.review_checkout(&context.thread, &below.at, cancel);
+                let shown = repo.review_checkout(&context.thread, &below.at, &context.cancel);
                 Ok(Place::Look(shown.await?))
             }
-            None => Ok(Place::Look(repo.base(cancel).await?)),
+            None => Ok(Place::Look(repo.base(&context.cancel).await?)),
         },
     }
 }
@@ -365,24 +365,24 @@ async fn place(context: &ThreadContext, cancel: &CancellationToken) -> Result<Pl
 /// branch, or lays out the conflict
 /// that this role is to settle. What does not go through
 /// (a conflict, uncommitted files, no network) stays as it was.
-async fn catch_up(context: &ThreadContext, worktree: &Worktree, cancel: &CancellationToken) {
+async fn catch_up(context: &ThreadContext, worktree: &Worktree) {
     let repo = &context.agent.repo;
     let taken_over = async || {
-        repo.fetch(cancel).await?;
-        worktree.take_over(cancel).await
+        repo.fetch(&context.cancel).await?;
+        worktree.take_over(&context.cancel).await
     };
     match taken_over().await {
         Ok(true) => tracing::info!("what others pushed to the branch is taken over"),
         Ok(false) => {}
         Err(error) => tracing::warn!(%error, "what others pushed is not taken over yet"),
     }
-    match stacking::below(&context.agent, worktree, cancel).await {
+    match stacking::below(&context.agent, worktree, &context.cancel).await {
         Ok(Below::Nothing | Below::Merged) => {}
         Ok(_) => return,
         Err(error) => return tracing::warn!(%error, "what the branch stands on is not known"),
     }
     if context.facts().pulls.conflict {
-        if let Err(error) = worktree.merge_default(cancel).await {
+        if let Err(error) = worktree.merge_default(&context.cancel).await {
             tracing::warn!(%error, "the default branch could not be merged in");
         }
         return;
@@ -392,14 +392,14 @@ async fn catch_up(context: &ThreadContext, worktree: &Worktree, cancel: &Cancell
         let call = worktree
             .git()
             .call(["merge-base", "--is-ancestor", &default, "HEAD"]);
-        let inside = call.accept(&[0, 1]).run(cancel).await?;
-        let clean = worktree.status(cancel).await?.is_clean();
+        let inside = call.accept(&[0, 1]).run(&context.cancel).await?;
+        let clean = worktree.status(&context.cancel).await?.is_clean();
         Ok::<_, butler_repo::Error>(inside.code == 1 && clean)
     };
     match behind().await {
         Ok(false) => {}
         Ok(true) => {
-            if let Err(error) = worktree.rebase_on_default(cancel).await {
+            if let Err(error) = worktree.rebase_on_default(&context.cancel).await {
                 tracing::warn!(%error, "the branch stays where it is");
             }
         }

@@ -131,7 +131,13 @@ async fn open(
     };
     let mut machine = Machine::new(setup, &log);
     let facts = machine.thread();
-    let context = ThreadContext::new(Arc::clone(&agent), &work_key, facts, &hub_updates);
+    let context = ThreadContext::new(
+        Arc::clone(&agent),
+        &work_key,
+        facts,
+        &hub_updates,
+        process.clone(),
+    );
     let models = models::models_for(&agent.rules().models, facts);
     let prompt = agent.prompt(&facts.task_words(), &work_key.thread).await;
     machine.set_models(models);
@@ -201,10 +207,10 @@ impl Worker {
                     }
                 }
                 mail = inbox.recv() => match mail {
-                    Some(Delivered { number, seq, mail }) => {
+                    Some(Delivered { number, seq, mail, ack }) => {
                         self.edge.arrived.get_or_insert(number);
                         self.edge.context.hear(seq);
-                        self.on_mail(mail).await?;
+                        self.on_mail(mail, ack).await?;
                     }
                     // The process ends: nobody else closes an inbox.
                     None => return self.wind_down().await,
@@ -230,22 +236,24 @@ impl Worker {
         }
     }
 
+    /// The thread, for what ends with the work on it.
+    fn here(&self) -> ThreadContext {
+        self.edge.context.until(&self.work)
+    }
+
+    /// The thread, for what only the end of the process ends.
+    fn lasting(&self) -> ThreadContext {
+        self.edge.context.until(&self.edge.process)
+    }
+
     /// Tells the thread something that the work does not depend on, once per key.
-    fn mention(&self, key: String, text: String) {
+    fn mention(&self, key: Idem, text: String) {
         let context = self.edge.context.clone();
         self.start(async move {
-            let (poster, idem) = (&context.poster, Idem::new(key));
-            let said = poster.say(&context.thread, idem, &text, Vec::new());
-            if let Err(error) = said.await {
+            if let Err(error) = context.say(key, &text).await {
                 warn!(%error, text, "the thread could not be told");
             }
             Done::Nothing
         });
-    }
-
-    /// A key of this role in this thread.
-    fn key(&self, what: &str) -> String {
-        let context = &self.edge.context;
-        format!("{}-{}-{what}", context.thread.short(), context.role())
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Delivered {
     pub seq: u64,
     /// What came.
     pub mail: Mail,
+    /// Sent once it is in the log, or what it asks for has begun to be done.
+    pub ack: Option<Ack>,
 }
 
 /// Finds or starts the worker of a thread.
@@ -66,24 +68,30 @@ impl Workers {
 
     /// Gives mail to the worker of its work key, in order. A stop is for every
     /// worker of the thread.
-    pub(crate) async fn deliver(&mut self, work_key: &WorkKey, seq: u64, mail: Mail) {
+    pub(crate) async fn deliver(
+        &mut self,
+        work_key: &WorkKey,
+        seq: u64,
+        mail: Mail,
+        ack: Option<Ack>,
+    ) {
         match mail {
-            Mail::Stop(stop) => self.stop(&work_key.thread, seq, stop).await,
-            Mail::Given { ack } => self.given(&work_key.thread, seq, ack).await,
-            mail => self.hand(work_key, seq, mail).await,
+            Mail::Stop(stop) => self.stop(&work_key.thread, seq, stop, ack).await,
+            Mail::Given => self.given(&work_key.thread, seq, ack).await,
+            mail => self.hand(work_key, seq, mail, ack).await,
         }
     }
 
     /// Stops whoever has taken part in the thread, awake or not. Who has not is
     /// left in peace. The last of them answers the person and the hub.
-    async fn stop(&mut self, thread: &ThreadId, seq: u64, stop: Stop) {
+    async fn stop(&mut self, thread: &ThreadId, seq: u64, stop: Stop, ack: Option<Ack>) {
         let role = self.agent.role();
         let mut all = WorkKey::of(&self.agent.threads(), thread, role);
         let awake = self.inboxes.keys().filter(|key| key.thread == *thread);
         let unwritten: Vec<WorkKey> = awake.filter(|key| !all.contains(key)).cloned().collect();
         all.extend(unwritten);
         let Some(last) = all.pop() else {
-            let told = stop.told(Arc::clone(&self.agent), thread.clone());
+            let told = stop.told(Arc::clone(&self.agent), thread.clone(), ack);
             self.tasks.spawn(told);
             return;
         };
@@ -93,11 +101,10 @@ impl Workers {
                 by: stop.by.clone(),
                 answer: None,
                 working: Vec::new(),
-                ack: None,
             };
-            self.hand(&work_key, seq, Mail::Stop(stop)).await;
+            self.hand(&work_key, seq, Mail::Stop(stop), None).await;
         }
-        self.hand(&last, seq, Mail::Stop(stop)).await;
+        self.hand(&last, seq, Mail::Stop(stop), ack).await;
     }
 
     /// The thread of a process that is lost: whatever it has logs of goes on here.
@@ -122,15 +129,20 @@ impl Workers {
                 thread: thread.clone(),
                 research: Some(request),
             };
-            self.hand(&work_key, seq, Mail::Given { ack: None }).await;
+            self.hand(&work_key, seq, Mail::Given, None).await;
         }
         let work_key = WorkKey::thread(thread.clone());
-        self.hand(&work_key, seq, Mail::Given { ack }).await;
+        self.hand(&work_key, seq, Mail::Given, ack).await;
     }
 
-    async fn hand(&mut self, work_key: &WorkKey, seq: u64, mail: Mail) {
+    async fn hand(&mut self, work_key: &WorkKey, seq: u64, mail: Mail, ack: Option<Ack>) {
         let number = self.agent.slots.arrive();
-        let mut delivered = Delivered { number, seq, mail };
+        let mut delivered = Delivered {
+            number,
+            seq,
+            mail,
+            ack,
+        };
         // A worker may end between two messages; then a new one takes it.
         loop {
             match self.inbox(work_key).send(delivered).await {
@@ -252,7 +264,7 @@ async fn tell(agent: &Agent, thread: &ThreadId, reason: &str) {
         what.as_str().get(..8).unwrap_or_default()
     ));
     let text = format!("I had to stop: {reason}. I take it up again by myself.");
-    if let Err(error) = agent.poster.say(thread, idem, &text, Vec::new()).await {
+    if let Err(error) = agent.poster.say(thread, idem, &text).await {
         error!(%error, "the thread could not be told");
     }
 }

@@ -2,28 +2,68 @@
 //! told, and what it does with a readable input; reading the input, naming what
 //! is wrong with it and taking up an interrupted call are the same for all.
 
-use std::{future::Future, time::Duration};
+use std::{error::Error, future::Future, marker::PhantomData, ops::Deref, time::Duration};
 
 use butler_policy::Permit;
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
-use butler_tools::{DEFAULT_DEADLINE, Tool, ToolContext};
+use butler_protocol::{CallId, CrashClass, Role, Tier, ToolOutcome, ToolSpec};
+use butler_tools::{DEFAULT_DEADLINE, Tool, ToolContext, flat_schema};
 use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use crate::{thread::context::ThreadContext, whole};
+
 /// Fetching, pushing and forges may be slow.
 pub(crate) const SLOW: Duration = Duration::from_secs(300);
+
+/// What a call comes to: both sides are for the model, and a refusal ends it early.
+pub(crate) type Answer = Result<ToolOutcome, ToolOutcome>;
+
+/// A role's place in its thread, for the time of one call.
+pub(crate) struct CallContext<'a> {
+    thread: ThreadContext,
+    pub(crate) permit: &'a Permit,
+    pub(crate) tools: &'a ToolContext,
+}
+
+impl<'a> CallContext<'a> {
+    /// What is done for the call ends with it.
+    pub(crate) fn new(thread: &ThreadContext, permit: &'a Permit, tools: &'a ToolContext) -> Self {
+        let thread = thread.until(tools.cancel());
+        Self {
+            thread,
+            permit,
+            tools,
+        }
+    }
+
+    /// Which call it is.
+    pub(crate) fn id(&self) -> &CallId {
+        self.permit.call()
+    }
+}
+
+impl Deref for CallContext<'_> {
+    type Target = ThreadContext;
+
+    fn deref(&self) -> &ThreadContext {
+        &self.thread
+    }
+}
 
 /// A tool that needs chat, git hosting or a person.
 ///
 /// Everything it does recognises its own repeat: posts have a key made from the
 /// call, so that running an interrupted call again is asking what became of it.
-pub(crate) trait ChatTool: Send + Sync {
+pub(crate) trait ChatTool: Send + Sync + 'static {
     /// What it is called with.
-    type Input: DeserializeOwned + Send;
+    type Input: DeserializeOwned + JsonSchema + Send;
 
     /// As the model calls it.
     const NAME: &'static str;
+    /// What models are told: all there is to it.
+    const TOLD: &'static str;
     /// How far it reaches.
     const TIER: Tier = Tier::WriteVisible;
     /// How long a call may take.
@@ -34,12 +74,19 @@ pub(crate) trait ChatTool: Send + Sync {
         Self::TIER
     }
 
-    /// What models are told: all there is to it.
-    fn told() -> ToolSpec;
+    /// The whole of it.
+    fn told() -> ToolSpec {
+        spec::<Self::Input>(Self::NAME, Self::TOLD)
+    }
 
-    /// What the model of this role is told, where that is less.
-    fn told_here(&self) -> ToolSpec {
+    /// What the model of a role is told, where that is less.
+    fn told_to(_role: Role) -> ToolSpec {
         Self::told()
+    }
+
+    /// The same at this moment of a thread.
+    fn told_here(context: &ThreadContext) -> ToolSpec {
+        Self::told_to(context.role())
     }
 
     /// An item of a list, see [`Tool::item`].
@@ -48,16 +95,17 @@ pub(crate) trait ChatTool: Send + Sync {
     }
 
     /// Does it.
-    fn act(
-        &self,
-        permit: &Permit,
-        input: Self::Input,
-        tool_context: &ToolContext,
-    ) -> impl Future<Output = ToolOutcome> + Send;
+    fn act(context: &CallContext<'_>, input: Self::Input) -> impl Future<Output = Answer> + Send;
 }
 
-/// A chat tool as the registry takes it.
-pub(crate) struct Chat<T>(pub T);
+/// A chat tool of one thread, as the registry takes it.
+pub(crate) struct Chat<T>(ThreadContext, PhantomData<T>);
+
+impl<T> Chat<T> {
+    pub(super) fn new(context: &ThreadContext) -> Self {
+        Self(context.clone(), PhantomData)
+    }
+}
 
 impl<T: ChatTool> Tool for Chat<T> {
     fn name(&self) -> &'static str {
@@ -65,7 +113,7 @@ impl<T: ChatTool> Tool for Chat<T> {
     }
 
     fn spec(&self) -> ToolSpec {
-        self.0.told_here()
+        T::told_here(&self.0)
     }
 
     fn item(&self, field: &str, given: Value) -> Value {
@@ -96,11 +144,14 @@ impl<T: ChatTool> Tool for Chat<T> {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        tool_context: &'a ToolContext,
+        tools: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
+            let context = CallContext::new(&self.0, permit, tools);
             match T::Input::deserialize(input) {
-                Ok(input) => self.0.act(permit, input, tool_context).await,
+                Ok(input) => T::act(&context, input)
+                    .await
+                    .unwrap_or_else(|refusal| refusal),
                 Err(error) => ToolOutcome::error(format!("bad input: {error}")),
             }
         })
@@ -111,8 +162,37 @@ impl<T: ChatTool> Tool for Chat<T> {
         permit: &'a Permit,
         input: &'a Value,
         _trace: Option<&'a Value>,
-        tool_context: &'a ToolContext,
+        tools: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
-        self.run(permit, input, tool_context)
+        self.run(permit, input, tools)
+    }
+}
+
+pub(super) fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.split_whitespace().collect::<Vec<_>>().join(" "),
+        parameters: flat_schema::<T>(),
+    }
+}
+
+/// Nothing was done, and the model is told why.
+pub(crate) fn refuse<T>(why: impl Into<String>) -> Result<T, ToolOutcome> {
+    Err(ToolOutcome::error(why))
+}
+
+/// Something outside did not work; the model may try again.
+pub(crate) fn failed(what: &str, error: &dyn Error) -> ToolOutcome {
+    ToolOutcome::error(format!("failed: {what}: {}", whole(error)))
+}
+
+pub(crate) trait OrFailed<T> {
+    /// What came of it, or what the model is told did not work.
+    fn or_failed(self, what: &str) -> Result<T, ToolOutcome>;
+}
+
+impl<T, E: Error> OrFailed<T> for Result<T, E> {
+    fn or_failed(self, what: &str) -> Result<T, ToolOutcome> {
+        self.map_err(|error| failed(what, &error))
     }
 }

@@ -6,22 +6,21 @@ mod pictures;
 mod ready;
 mod verdict;
 
+use crate::tools::cards::park;
 use std::time::Duration;
 
-use butler_policy::{Permit, Right, Scope, right};
-use butler_protocol::{
-    CallId, DecisionKind, HandOver, Record, Role, Then, ToolOutcome, ToolSpec, Waiting,
-};
-use butler_tools::ToolContext;
+use butler_policy::{Right, Scope, right};
+use butler_protocol::{DecisionKind, HandOver, Role, Then, ToolOutcome, ToolSpec, Waiting};
 use butler_turn::Asked;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ChatTool, arguments, failed, github::patience::PATIENT, spec};
+use super::{arguments, github::patience::PATIENT};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, refuse, spec};
 use crate::{decide::fast_track::FastTrack, thread::context::ThreadContext};
 
-pub(crate) struct HandOverTool(pub ThreadContext);
+pub(crate) struct HandOverTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
@@ -35,7 +34,7 @@ pub(crate) struct Input {
     to: Option<Role>,
     /// To comments on the pull request that you were given.
     #[serde(default)]
-    answers: Vec<Answer>,
+    answers: Vec<CommentAnswer>,
     /// Of a verdict.
     #[serde(default)]
     approved: Option<bool>,
@@ -76,7 +75,7 @@ pub(crate) struct Input {
 
 /// What is said below a comment.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Answer {
+struct CommentAnswer {
     /// The comment's id.
     to: String,
     /// What was done about it, or why not.
@@ -136,12 +135,7 @@ struct Now {
 }
 
 impl HandOverTool {
-    /// What a role is told: the kinds that it may hand over, and their fields.
-    pub(crate) fn told_to(role: Role) -> ToolSpec {
-        Self::told_with(role, Now::default())
-    }
-
-    /// The same at this moment.
+    /// What a role is told at this moment: the kinds that it may hand over, and their fields.
     fn told_with(role: Role, now: Now) -> ToolSpec {
         let answers: &[&str] = if now.commented { &["answers"] } else { &[] };
         let (part, kinds, fields, example): (_, &[&str], &[&str], _) = if builds(role) {
@@ -177,6 +171,7 @@ impl ChatTool for HandOverTool {
     type Input = Input;
 
     const NAME: &'static str = "HandOver";
+    const TOLD: &'static str = EVERYBODY;
     // The checks may have to run, and the forge may be away.
     const DEADLINE: Duration = PATIENT;
 
@@ -186,13 +181,17 @@ impl ChatTool for HandOverTool {
         spec::<Input>(Self::NAME, &description)
     }
 
-    fn told_here(&self) -> ToolSpec {
-        let facts = self.0.facts();
+    fn told_to(role: Role) -> ToolSpec {
+        Self::told_with(role, Now::default())
+    }
+
+    fn told_here(context: &ThreadContext) -> ToolSpec {
+        let facts = context.facts();
         let now = Now {
             commented: !facts.pulls.to_answer.is_empty(),
             to_look: facts.surface.to_look.is_some(),
         };
-        Self::told_with(self.0.role(), now)
+        Self::told_with(context.role(), now)
     }
 
     fn item(field: &str, given: Value) -> Value {
@@ -204,64 +203,50 @@ impl ChatTool for HandOverTool {
         }
     }
 
-    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
+    async fn act(context: &CallContext<'_>, input: Input) -> Answer {
         if input.text.trim().is_empty() {
             let refusal = "`text` is missing: what the other side needs to know";
-            return ToolOutcome::error(refusal);
+            return refuse(refusal);
         }
         let made = match input.kind {
-            Kind::Question | Kind::Answer => word(&self.0, &input).await,
-            Kind::ReadyForReview => ready::ready(&self.0, permit, &input, tool_context).await,
-            Kind::ReviewPlan => verdict::first_pass(&self.0, &input, tool_context).await,
-            Kind::Verdict => verdict::verdict(&self.0, &input, tool_context).await,
-            Kind::Design => design::design(&self.0, &input),
-            Kind::Look => design::look(&self.0, &input),
+            Kind::Question | Kind::Answer => word(context, &input).await,
+            Kind::ReadyForReview => ready::ready(context, &input).await,
+            Kind::ReviewPlan => verdict::first_pass(context, &input).await,
+            Kind::Verdict => verdict::verdict(context, &input).await,
+            Kind::Design => design::design(context, &input),
+            Kind::Look => design::look(context, &input),
         };
-        match made {
-            Ok(body) => send(&self.0, permit.call(), &body).await,
-            Err(refusal) => refusal,
-        }
+        send(context, made?).await
     }
 }
 
-async fn send(context: &ThreadContext, call: &CallId, body: &HandOver) -> ToolOutcome {
-    let posted = context
-        .poster
-        .hand_over(&context.thread, context.idem(call), body)
-        .await;
-    if posted.is_ok() {
-        context.write(Record::Gave {
-            call: call.clone(),
-            hand_over: Box::new(body.clone()),
-        });
-    }
-    match (posted, body) {
-        (Err(error), _) => failed("the hand-over was not posted", &error),
-        (Ok(_), HandOver::ReviewPlan(_)) => verdict::second_pass(context),
-        (Ok(_), HandOver::Question { to, .. }) => {
+async fn send(context: &CallContext<'_>, body: HandOver) -> Answer {
+    let call = context.id();
+    let given = context.give(call, context.idem(call), body.clone()).await;
+    given.or_failed("the hand-over was not posted")?;
+    Ok(match body {
+        HandOver::ReviewPlan(_) => verdict::second_pass(context),
+        HandOver::Question { to, .. } => {
             let deadline_ms = context.agent.answer_by_ms();
-            let from = vec![*to];
-            ToolOutcome::ok("asked; waiting for the answer").then(Then::Park {
-                waiting: Waiting::Replies { deadline_ms, from },
-            })
+            let from = vec![to];
+            let waiting = Waiting::Replies { deadline_ms, from };
+            park("asked; waiting for the answer", waiting)
         }
-        (Ok(_), _) => ToolOutcome::ok("handed over").then(Then::PassOn),
-    }
+        _ => ToolOutcome::ok("handed over").then(Then::PassOn),
+    })
 }
 
 async fn word(context: &ThreadContext, input: &Input) -> Result<HandOver, ToolOutcome> {
     if let Some(findings) = findings(context, &input.text) {
         return match input.kind {
             Kind::Answer => Ok(findings),
-            _ => Err(ToolOutcome::error(
+            _ => refuse(
                 "refused: this request is all there is; answer what can be answered, and say what is unclear",
-            )),
+            ),
         };
     }
     let Some(to) = input.to.filter(|to| *to != context.role()) else {
-        return Err(ToolOutcome::error(
-            "`to` is missing: name the other role that gets it",
-        ));
+        return refuse("`to` is missing: name the other role that gets it");
     };
     if matches!(input.kind, Kind::Question) && quiet(context).await {
         let why = if context.is_small() {
@@ -269,9 +254,9 @@ async fn word(context: &ThreadContext, input: &Input) -> Result<HandOver, ToolOu
         } else {
             "this was a small task and there was no friction"
         };
-        return Err(ToolOutcome::error(format!(
+        return refuse(format!(
             "refused: {why}, so nobody is asked to look back; write the short form with ProposeMerge"
-        )));
+        ));
     }
     let text = input.text.clone();
     Ok(match input.kind {

@@ -5,22 +5,20 @@
 use std::time::Duration;
 
 use butler_model::{Drawing, ModelClient};
-use butler_policy::Permit;
 use butler_protocol::{
-    CallId, Idem, Image, PictureSubject, RequestId, Reservation, ReserveId, Sha256Hex, Subject,
-    TokenUsage, ToolOutcome, ToolSpec, Usd,
+    Idem, Image, PictureSubject, RequestId, Reservation, ReserveId, Sha256Hex, Subject, TokenUsage,
+    Usd,
 };
-use butler_tools::{ToolContext, picture_type};
+use butler_tools::picture_type;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ChatTool, decide, failed, spec};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, decide, refuse};
 use crate::{
     AgentError, Images,
     decide::cards::NewCard,
     thread::{
-        context::ThreadContext,
-        side_call::{set_aside, settle},
+        side_call::{self, set_aside, settle},
         worker::attached,
     },
 };
@@ -30,8 +28,8 @@ const DEADLINE: Duration = Duration::from_secs(300);
 /// Endpoints take no more pictures at once.
 const MOST_FROM: usize = 16;
 
-pub(crate) struct GenerateImage(pub ThreadContext);
-pub(crate) struct EditImage(pub ThreadContext);
+pub(crate) struct GenerateImage;
+pub(crate) struct EditImage;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Generate {
@@ -60,25 +58,20 @@ impl ChatTool for GenerateImage {
     const NAME: &'static str = "GenerateImage";
     const DEADLINE: Duration = DEADLINE;
 
-    fn told() -> ToolSpec {
-        spec::<Generate>(
-            Self::NAME,
-            "Makes a picture, which costs money, shows it in the thread with Accept, Change and \
+    const TOLD: &'static str = "Makes a picture, which costs money, shows it in the thread with Accept, Change and \
              Discard, and sleeps until a person chose. For an asset that no drawing in code can \
              be; icons and layouts are better as SVG or CSS. Accepted ones are kept in git. \
              Example: {\"prompt\": \"an empty tray, flat, two greys on white\", \"name\": \
-             \"empty-list.png\", \"size\": \"1024x1024\"}",
-        )
-    }
+             \"empty-list.png\", \"size\": \"1024x1024\"}";
 
-    async fn act(&self, permit: &Permit, input: Generate, _context: &ToolContext) -> ToolOutcome {
+    async fn act(context: &CallContext<'_>, input: Generate) -> Answer {
         let wanted = Wanted {
             prompt: input.prompt,
             name: input.name,
             size: input.size.filter(|size| !size.trim().is_empty()),
             from: Vec::new(),
         };
-        make(&self.0, permit.call(), wanted).await
+        make(context, wanted).await
     }
 }
 
@@ -88,27 +81,22 @@ impl ChatTool for EditImage {
     const NAME: &'static str = "EditImage";
     const DEADLINE: Duration = DEADLINE;
 
-    fn told() -> ToolSpec {
-        spec::<Edit>(
-            Self::NAME,
-            "Makes a picture from others, as GenerateImage does from words alone. Example: \
+    const TOLD: &'static str = "Makes a picture from others, as GenerateImage does from words alone. Example: \
              {\"prompt\": \"the same tray, blue instead of grey\", \"name\": \"empty-list.png\", \
-             \"from\": [\".codebutler/artist/assets/empty-list.png\"]}",
-        )
-    }
+             \"from\": [\".codebutler/artist/assets/empty-list.png\"]}";
 
-    async fn act(&self, permit: &Permit, input: Edit, tool_context: &ToolContext) -> ToolOutcome {
+    async fn act(context: &CallContext<'_>, input: Edit) -> Answer {
         if input.from.is_empty() || input.from.len() > MOST_FROM {
-            return ToolOutcome::error(format!(
+            return refuse(format!(
                 "`from` is missing: 1 to {MOST_FROM} pictures; without one use GenerateImage"
             ));
         }
         let mut from = Vec::new();
         for path in &input.from {
-            match tool_context.outgoing(None, path) {
+            match context.tools.outgoing(None, path) {
                 Ok(file) if picture_type(&file.1).is_some() => from.push(file),
-                Ok(_) => return ToolOutcome::error(format!("failed: `{path}` is no picture")),
-                Err(why) => return ToolOutcome::error(format!("failed: {why}")),
+                Ok(_) => return refuse(format!("failed: `{path}` is no picture")),
+                Err(why) => return refuse(format!("failed: {why}")),
             }
         }
         let wanted = Wanted {
@@ -117,7 +105,7 @@ impl ChatTool for EditImage {
             size: None,
             from,
         };
-        make(&self.0, permit.call(), wanted).await
+        make(context, wanted).await
     }
 }
 
@@ -136,44 +124,39 @@ struct Made {
     usage: TokenUsage,
 }
 
-async fn make(context: &ThreadContext, call: &CallId, wanted: Wanted) -> ToolOutcome {
+async fn make(context: &CallContext<'_>, wanted: Wanted) -> Answer {
     let rules = context.agent.rules();
     let Some(images) = &rules.models.images else {
-        return ToolOutcome::error(
+        return refuse(
             "failed: no model makes pictures here (`models.artist.imageModel` in \
              `.codebutler/config.json`); describe it, or draw it as SVG",
         );
     };
     if wanted.prompt.trim().is_empty() {
-        return ToolOutcome::error("`prompt` is missing: what the picture shows");
+        return refuse("`prompt` is missing: what the picture shows");
     }
-    let made = match paid(context, call, images, &wanted).await {
-        Ok(Ok(made)) => made,
-        Ok(Err(problem)) => return ToolOutcome::error(format!("failed: {problem}")),
-        Err(error) => return failed("the picture could not be made", &error),
-    };
-    match show(context, call, images, wanted, made).await {
-        Ok(outcome) => outcome,
-        Err(error) => failed("the picture was not posted", &error),
-    }
+    let paid = paid(context, images, &wanted).await;
+    let made = paid
+        .or_failed("the picture could not be made")?
+        .or_else(|problem| refuse(format!("failed: {problem}")))?;
+    show(context, images, wanted, made).await
 }
 
 /// The picture, from an earlier try where it was paid then.
 async fn paid(
-    context: &ThreadContext,
-    call: &CallId,
+    context: &CallContext<'_>,
     images: &Images,
     wanted: &Wanted,
 ) -> Result<Result<Made, String>, AgentError> {
     let short = context.thread.short();
-    let id = ReserveId::new(format!("{short}-{}-picture-{call}", context.role()));
+    let id = ReserveId::new(format!(
+        "{short}-{}-picture-{}",
+        context.role(),
+        context.id()
+    ));
     let folder = attached::folder_of(&context.agent, &short);
-    let (kept, name) = (call.to_string(), "made.json");
-    let known = tokio::fs::read(folder.path(&kept, name)).await;
-    if let Some(made) = known
-        .ok()
-        .and_then(|made| serde_json::from_slice::<Made>(&made).ok())
-    {
+    let (kept, name) = (context.id().to_string(), "made.json");
+    if let Some(made) = side_call::kept::<Made>(&folder, &kept, name).await {
         let paid = (made.cost, made.usage, images.model.clone());
         context.write(settle(context, id, paid).await?);
         return Ok(Ok(made));
@@ -196,11 +179,7 @@ async fn paid(
         Err((problem, cost)) => (Err(problem), cost, TokenUsage::default()),
     };
     if let Ok(made) = &made {
-        let bytes = serde_json::to_vec(made).unwrap_or_default();
-        let keeping = move || folder.keep(&kept, name, &bytes);
-        if let Ok(Err(error)) = tokio::task::spawn_blocking(keeping).await {
-            tracing::warn!(%error, "a picture could not be kept; it is paid again after a crash");
-        }
+        side_call::keep(folder, &kept, name, made).await;
     }
     let paid = (cost, usage, images.model.clone());
     context.write(settle(context, id, paid).await?);
@@ -234,23 +213,16 @@ async fn drawn(images: &Images, wanted: &Wanted) -> Result<Made, (String, Usd)> 
 }
 
 /// In the thread, and before a person.
-async fn show(
-    context: &ThreadContext,
-    call: &CallId,
-    images: &Images,
-    wanted: Wanted,
-    made: Made,
-) -> Result<ToolOutcome, AgentError> {
+async fn show(context: &CallContext<'_>, images: &Images, wanted: Wanted, made: Made) -> Answer {
     let name = file_name(&wanted.name, &made.picture.media_type);
     let bytes = made.picture.bytes().unwrap_or_default();
     let sha256 = Sha256Hex::of(&bytes);
-    let idem = Idem::new(format!("{}-picture", context.idem(call)));
+    let idem = Idem::new(format!("{}-picture", context.idem(context.id())));
     let text = format!("`{name}`, made by `{}`, {}", images.model, made.cost);
     let files = vec![(name.clone(), bytes)];
     let poster = &context.poster;
-    let (_, ids) = poster
-        .show(&context.thread, idem, &text, Vec::new(), files)
-        .await?;
+    let shown = poster.show(&context.thread, idem, &text, Vec::new(), files);
+    let (_, ids) = shown.await.or_failed("the picture was not posted")?;
     let subject = PictureSubject {
         name,
         prompt: wanted.prompt.trim().to_owned(),
@@ -260,14 +232,12 @@ async fn show(
         file: ids.into_iter().next().unwrap_or_default(),
         sha256,
     };
-    let card = NewCard {
-        request: RequestId::of(call),
-        subject: Subject::Picture(Box::new(subject)),
-        remarks: Vec::new(),
-        learnings: Vec::new(),
-    };
+    let card = NewCard::new(
+        RequestId::of(context.id()),
+        Subject::Picture(Box::new(subject)),
+    );
     let said = "the picture is in the thread and waits for a person; you see it below";
-    let outcome = decide(context, call, card, said).await;
+    let outcome = decide(context, card, said).await?;
     Ok(outcome.showing(made.picture))
 }
 

@@ -1,21 +1,19 @@
 //! ListThreads and ReadMemory: what the team does now, and what it knows, for whoever
 //! must fit new work beside the old.
 
-use butler_policy::Permit;
-use butler_protocol::{ThreadSummary, Tier, ToolOutcome, ToolSpec};
-use butler_tools::ToolContext;
+use butler_protocol::{ThreadSummary, Tier, ToolOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ChatTool, failed, spec};
-use crate::{thread::context::ThreadContext, upkeep::history};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, refuse};
+use crate::upkeep::history;
 
 /// Done threads say little about now: so many of them are named.
 const DONE: usize = 5;
 /// A plan's files, and what is shown of a title.
 const FILES: usize = 8;
 
-pub(crate) struct ListThreads(pub ThreadContext);
+pub(crate) struct ListThreads;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Nothing {}
@@ -26,20 +24,13 @@ impl ChatTool for ListThreads {
     const NAME: &'static str = "ListThreads";
     const TIER: Tier = Tier::Read;
 
-    fn told() -> ToolSpec {
-        spec::<Nothing>(
-            Self::NAME,
-            "The team's threads: where each stands, who works, files of its plan, cost. Example: {}",
-        )
-    }
+    const TOLD: &'static str =
+        "The team's threads: where each stands, who works, files of its plan, cost. Example: {}";
 
-    async fn act(&self, _: &Permit, _: Nothing, _: &ToolContext) -> ToolOutcome {
-        let context = &self.0;
+    async fn act(context: &CallContext<'_>, _: Nothing) -> Answer {
         let control = &context.poster.control;
-        let (threads, plans) = match (control.threads().await, control.plans().await) {
-            (Ok(threads), Ok(plans)) => (threads, plans),
-            (Err(error), _) | (_, Err(error)) => return failed("the hub does not say", &error),
-        };
+        let threads = control.threads().await.or_failed("the hub does not say")?;
+        let plans = control.plans().await.or_failed("the hub does not say")?;
         let (done, open): (Vec<_>, Vec<_>) = threads
             .into_iter()
             .filter(|one| one.thread != context.thread)
@@ -51,10 +42,12 @@ impl ChatTool for ListThreads {
         let lines = open.iter().map(|one| line(one, &files(one)));
         let lines = lines.chain(done.iter().take(DONE).map(|one| line(one, &[])));
         let lines: Vec<String> = lines.collect();
-        ToolOutcome::ok(context.agent.clean(&match lines.as_slice() {
-            [] => "There is no other thread.".to_owned(),
-            some => some.join("\n"),
-        }))
+        Ok(ToolOutcome::ok(context.agent.clean(
+            &match lines.as_slice() {
+                [] => "There is no other thread.".to_owned(),
+                some => some.join("\n"),
+            },
+        )))
     }
 }
 
@@ -86,7 +79,7 @@ fn line(one: &ThreadSummary, files: &[String]) -> String {
     )
 }
 
-pub(crate) struct ReadMemory(pub ThreadContext);
+pub(crate) struct ReadMemory;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
@@ -101,15 +94,10 @@ impl ChatTool for ReadMemory {
     const NAME: &'static str = "ReadMemory";
     const TIER: Tier = Tier::Read;
 
-    fn told() -> ToolSpec {
-        spec::<Input>(
-            Self::NAME,
-            "What the team knows: a file of its memory, as the default branch has it. Example: {\"file\": \"coder.md\"}",
-        )
-    }
+    const TOLD: &'static str = "What the team knows: a file of its memory, as the default branch has it. Example: {\"file\": \"coder.md\"}";
 
-    async fn act(&self, _: &Permit, input: Input, _: &ToolContext) -> ToolOutcome {
-        let playbook = self.0.agent.playbook().await;
+    async fn act(context: &CallContext<'_>, input: Input) -> Answer {
+        let playbook = context.agent.playbook().await;
         let listed = || {
             let names = playbook.own_files().map(|(name, text)| {
                 let lines = text.lines().count();
@@ -118,15 +106,15 @@ impl ChatTool for ReadMemory {
             names.collect::<Vec<_>>().join("\n")
         };
         let Some(file) = input.file.filter(|file| !file.trim().is_empty()) else {
-            return ToolOutcome::ok(match listed() {
+            return Ok(ToolOutcome::ok(match listed() {
                 empty if empty.is_empty() => "Nothing is kept yet.".to_owned(),
                 some => some,
-            });
+            }));
         };
         let name = file.trim().trim_start_matches(".codebutler/");
         match playbook.own(name) {
-            Some(text) => ToolOutcome::ok(self.0.agent.clean(text)),
-            None => ToolOutcome::error(format!(
+            Some(text) => Ok(ToolOutcome::ok(context.agent.clean(text))),
+            None => refuse(format!(
                 "there is no {name} on the default branch; there are:\n{}",
                 listed()
             )),

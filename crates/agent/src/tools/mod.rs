@@ -19,13 +19,11 @@ mod send_message;
 pub(crate) mod small;
 mod start;
 
-use butler_protocol::{CallId, PlanSummary, Role, Then, ToolOutcome, ToolSpec, Waiting};
+use butler_protocol::{PlanSummary, Role, Then, ToolOutcome, ToolSpec, Waiting};
 use butler_tools::Tool;
-use schemars::JsonSchema;
 
-use chat::{Chat, ChatTool, SLOW};
+use chat::{Answer, CallContext, Chat, ChatTool, OrFailed, SLOW, failed, refuse, spec};
 pub(crate) use github::issue::whole as issue_text;
-use hand_over::HandOverTool;
 pub(crate) use hand_over::findings;
 pub(crate) use propose_merge::research;
 
@@ -34,100 +32,69 @@ use crate::{
     thread::context::ThreadContext,
 };
 
-/// Every chat tool, in a fixed order. Who may use which is `policy`'s business.
-pub(crate) fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec<Box<dyn Tool>> {
-    vec![
-        Box::new(Chat(send_message::SendMessage(context.clone()))),
-        Box::new(Chat(ask_user::AskUser(context.clone()))),
-        Box::new(propose_plan::ProposePlan::new(context.clone(), past)),
-        Box::new(Chat(HandOverTool(context.clone()))),
-        Box::new(Chat(roadmap::change::ChangeRoadmap(context.clone()))),
-        Box::new(Chat(roadmap::develop::Develop(context.clone()))),
-        Box::new(Chat(memory::learn_repo::LearnRepo(context.clone()))),
-        Box::new(Chat(memory::save_map::SaveMap(context.clone()))),
-        Box::new(Chat(propose_merge::ProposeMerge(context.clone()))),
-        Box::new(Chat(memory::propose_learnings::ProposeLearnings(
-            context.clone(),
-        ))),
-        Box::new(Chat(read_thread::ReadThread(context.clone()))),
-        Box::new(Chat(look_around::ListThreads(context.clone()))),
-        Box::new(Chat(look_around::ReadMemory(context.clone()))),
-        Box::new(Chat(research::Research(context.clone()))),
-        Box::new(Chat(research::save::SaveResearch(context.clone()))),
-        Box::new(Chat(github::pull::GhStatus(context.clone()))),
-        Box::new(Chat(github::pull::GhComment(context.clone()))),
-        Box::new(Chat(github::issue::GhIssue(context.clone()))),
-        Box::new(Chat(github::release::GhRelease(context.clone()))),
-        Box::new(Chat(start::Start(context.clone()))),
-        Box::new(Chat(images::GenerateImage(context.clone()))),
-        Box::new(Chat(images::EditImage(context.clone()))),
-    ]
+/// One of the chat tools: in a thread, where earlier plans are for whoever estimates, and
+/// as the model of a role is told of it, or with all that any role may say.
+struct Kind {
+    in_thread: fn(&ThreadContext, &[PlanSummary]) -> Box<dyn Tool>,
+    told: fn(Option<Role>) -> ToolSpec,
 }
 
-/// The chat tools without a thread to use them in: as the model of one role sees
-/// them, or with all that any role may say.
+const fn of<T: ChatTool>() -> Kind {
+    Kind {
+        in_thread: |context, _| Box::new(Chat::<T>::new(context)),
+        told: |role| role.map_or_else(T::told, T::told_to),
+    }
+}
+
+/// Every chat tool, in a fixed order. Who may use which is `policy`'s business.
+const ALL: [Kind; 22] = [
+    of::<send_message::SendMessage>(),
+    of::<ask_user::AskUser>(),
+    Kind {
+        in_thread: |context, past| Box::new(propose_plan::ProposePlan::new(context, past)),
+        told: |_| propose_plan::told(),
+    },
+    of::<hand_over::HandOverTool>(),
+    of::<roadmap::change::ChangeRoadmap>(),
+    of::<roadmap::develop::Develop>(),
+    of::<memory::learn_repo::LearnRepo>(),
+    of::<memory::save_map::SaveMap>(),
+    of::<propose_merge::ProposeMerge>(),
+    of::<memory::propose_learnings::ProposeLearnings>(),
+    of::<read_thread::ReadThread>(),
+    of::<look_around::ListThreads>(),
+    of::<look_around::ReadMemory>(),
+    of::<research::Research>(),
+    of::<research::save::SaveResearch>(),
+    of::<github::pull::GhStatus>(),
+    of::<github::pull::GhComment>(),
+    of::<github::issue::GhIssue>(),
+    of::<github::release::GhRelease>(),
+    of::<start::Start>(),
+    of::<images::GenerateImage>(),
+    of::<images::EditImage>(),
+];
+
+pub(crate) fn chat_tools(context: &ThreadContext, past: &[PlanSummary]) -> Vec<Box<dyn Tool>> {
+    ALL.iter()
+        .map(|kind| (kind.in_thread)(context, past))
+        .collect()
+}
+
+/// The chat tools without a thread to use them in.
 #[must_use]
 pub fn chat_specs(role: Option<Role>) -> Vec<ToolSpec> {
-    vec![
-        role.map_or_else(
-            send_message::SendMessage::told,
-            send_message::SendMessage::told_to,
-        ),
-        ask_user::AskUser::told(),
-        propose_plan::told(),
-        role.map_or_else(HandOverTool::told, HandOverTool::told_to),
-        roadmap::change::ChangeRoadmap::told(),
-        roadmap::develop::Develop::told(),
-        memory::learn_repo::LearnRepo::told(),
-        memory::save_map::SaveMap::told(),
-        propose_merge::ProposeMerge::told(),
-        memory::propose_learnings::ProposeLearnings::told(),
-        read_thread::ReadThread::told(),
-        look_around::ListThreads::told(),
-        look_around::ReadMemory::told(),
-        research::Research::told(),
-        research::save::SaveResearch::told(),
-        github::pull::GhStatus::told(),
-        github::pull::GhComment::told(),
-        github::issue::GhIssue::told(),
-        github::release::GhRelease::told(),
-        start::Start::told(),
-        images::GenerateImage::told(),
-        images::EditImage::told(),
-    ]
-}
-
-fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
-    ToolSpec {
-        name: name.to_owned(),
-        description: description.split_whitespace().collect::<Vec<_>>().join(" "),
-        parameters: butler_tools::flat_schema::<T>(),
-    }
+    ALL.iter().map(|kind| (kind.told)(role)).collect()
 }
 
 /// Puts a card before a person and sleeps until it is decided.
-async fn decide(context: &ThreadContext, call: &CallId, card: NewCard, said: &str) -> ToolOutcome {
+async fn decide(context: &CallContext<'_>, card: NewCard, said: &str) -> Answer {
     let request = card.request.clone();
-    match cards::post(context, context.idem(call), card).await {
-        Err(error) => failed("the card was not posted", &error),
-        Ok(record) => {
-            context.write(record);
-            ToolOutcome::ok(said).then(Then::Park {
-                waiting: Waiting::Decision { request },
-            })
-        }
-    }
-}
-
-/// Something outside did not work; the model may try again.
-fn failed(what: &str, error: &dyn std::error::Error) -> ToolOutcome {
-    let mut text = format!("failed: {what}: {error}");
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    ToolOutcome::error(text)
+    let posted = cards::post(context, context.idem(context.id()), card).await;
+    context.write(posted.or_failed("the card was not posted")?);
+    Ok(ToolOutcome::ok(said).then(Then::Park {
+        waiting: Waiting::Decision { request },
+    }))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! ProposePlan: a plan becomes a card that a person can approve. The approval
 //! is bound to the hash of exactly this plan.
 
+use crate::tools::spec;
 use std::sync::{Mutex, PoisonError};
 
 use butler_policy::Permit;
@@ -14,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{failed, spec};
+use crate::tools::{Answer, CallContext, OrFailed, decide, refuse};
 use crate::{
     decide::{cards::NewCard, surface},
     tell::{plan_changes, render, thread_logs},
@@ -39,12 +40,24 @@ pub(crate) struct ProposePlan {
 
 impl ProposePlan {
     /// In one thread.
-    pub(crate) fn new(context: ThreadContext, past: Vec<PlanSummary>) -> Self {
+    pub(crate) fn new(context: &ThreadContext, past: &[PlanSummary]) -> Self {
         Self {
-            context,
+            context: context.clone(),
             estimated: Mutex::default(),
-            past,
+            past: past.to_vec(),
         }
+    }
+
+    fn propose<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        estimate: Option<Estimate>,
+        tools: &'a ToolContext,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        let context = CallContext::new(&self.context, permit, tools);
+        let proposed = propose(self, context, input, estimate);
+        Box::pin(async move { proposed.await.unwrap_or_else(|refusal| refusal) })
     }
 
     /// The estimate of the intent for this very input.
@@ -200,8 +213,7 @@ impl Tool for ProposePlan {
         input: &'a Value,
         tool_context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
-        let estimate = self.estimated(input);
-        Box::pin(propose(self, permit, input, estimate, tool_context))
+        self.propose(permit, input, self.estimated(input), tool_context)
     }
 
     /// Every step of it can be repeated: the worktree is found, the card has a key.
@@ -213,48 +225,39 @@ impl Tool for ProposePlan {
         tool_context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         let estimate = trace.and_then(|trace| Estimate::deserialize(trace).ok());
-        Box::pin(propose(self, permit, input, estimate, tool_context))
+        self.propose(permit, input, estimate, tool_context)
     }
 }
 
 async fn propose(
     tool: &ProposePlan,
-    permit: &Permit,
+    context: CallContext<'_>,
     input: &Value,
     estimated: Option<Estimate>,
-    tool_context: &ToolContext,
-) -> ToolOutcome {
-    let context = &tool.context;
-    let mut plan = match Input::plan(input) {
-        Ok(plan) => plan,
-        Err(problem) => return ToolOutcome::error(problem),
-    };
-    let logs = match thread_logs::of_thread(&context.agent, &context.thread).await {
-        Ok(logs) => logs,
-        Err(error) => return failed("what the others did could not be read", &error),
-    };
+) -> Answer {
+    let context = &context;
+    let mut plan = Input::plan(input).or_else(refuse)?;
+    let logs = context
+        .logs()
+        .await
+        .or_failed("what the others did could not be read")?;
     if thread_logs::is_closed(&logs) {
-        return ToolOutcome::error(
-            "refused: this thread is closed; offer the person a new thread for it",
-        );
+        return refuse("refused: this thread is closed; offer the person a new thread for it");
     }
     plan.design.clone_from(&context.facts().surface.design);
     if surface::wants_design(&plan) && context.facts().surface.undesigned == 0 {
-        return ToolOutcome::refused(
+        return Err(ToolOutcome::refused(
             RefusedFor::Undesigned,
             "refused: people will see this, and nobody has designed it. Ask the Artist with HandOver(kind: question, to: artist): who uses it, what for, what must stay; the design becomes part of this plan. Where nothing changes for the eye, propose it again as it is",
-        );
+        ));
     }
     // Made now, so that it is ready when the person approves.
     let made = context
         .agent
         .repo
-        .create(&context.thread, &plan.title, tool_context.cancel())
+        .create(&context.thread, &plan.title, &context.cancel)
         .await;
-    let made = match made {
-        Ok(made) => made,
-        Err(error) => return failed("the branch for this thread could not be made", &error),
-    };
+    let made = made.or_failed("the branch for this thread could not be made")?;
     prepare::begin(
         &context.agent,
         &context.thread,
@@ -270,7 +273,7 @@ async fn propose(
     let cap = rules.limits.thread_cap;
     let mut remarks = render::plan_remarks(priced.then_some(estimate.threads), model, cap).to_vec();
     // Others at work there are worth knowing, not worth failing for.
-    let others = overlap::others(context, &plan.files, tool_context.cancel()).await;
+    let others = overlap::others(context, &plan.files).await;
     let others: Vec<String> = others.iter().flatten().map(|other| other.line()).collect();
     if !others.is_empty() {
         remarks.push(Remark::runtime(
@@ -278,7 +281,7 @@ async fn propose(
             others.join("\n"),
         ));
     }
-    let request = RequestId::of(permit.call());
+    let request = RequestId::of(context.id());
     if let Some(before) = context.facts().cards.plan_before(&request) {
         let lines = plan_changes::between(before, &plan);
         remarks.push(Remark::runtime(
@@ -286,19 +289,8 @@ async fn propose(
             lines.join("\n"),
         ));
     }
-    let card = NewCard {
-        request,
-        subject: Subject::Plan(Box::new(plan)),
-        remarks,
-        learnings: Vec::new(),
-    };
-    super::decide(
-        context,
-        permit.call(),
-        card,
-        "the plan is waiting for approval",
-    )
-    .await
+    let card = NewCard::new(request, Subject::Plan(Box::new(plan))).with(remarks);
+    decide(context, card, "the plan is waiting for approval").await
 }
 
 /// From what similar threads cost, else from the price of the model that builds.

@@ -4,22 +4,21 @@
 
 use std::fmt::Write;
 
-use butler_policy::{Permit, Scope};
+use butler_policy::Scope;
 use butler_protocol::{
-    Change, Entry, Proposal, Record, Role, Tier, ToolOutcome, ToolSpec, UserId, person_name,
+    Change, Entry, Proposal, Record, Role, Tier, ToolOutcome, UserId, person_name,
 };
-use butler_tools::ToolContext;
 use butler_turn::Chosen;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ChatTool, failed, spec};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, refuse};
 use crate::{
     tell::{
         bill::Bill,
         joining::{self, Cards},
         render,
-        thread_logs::{self, RoleLog},
+        thread_logs::RoleLog,
     },
     thread::context::ThreadContext,
     upkeep::pruning,
@@ -28,7 +27,7 @@ use crate::{
 const PAGE: usize = 80;
 const LINE: usize = 600;
 
-pub(crate) struct ReadThread(pub ThreadContext);
+pub(crate) struct ReadThread;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
@@ -64,45 +63,38 @@ impl ChatTool for ReadThread {
     const NAME: &'static str = "ReadThread";
     const TIER: Tier = Tier::Read;
 
-    fn told() -> ToolSpec {
-        spec::<Input>(
-            Self::NAME,
-            "Reads what happened in this thread. Use it before a look back, so that every \
+    const TOLD: &'static str = "Reads what happened in this thread. Use it before a look back, so that every \
              statement has a figure or a place; not for code (Read, GitDiff). Returns numbered \
-             lines and says how to read on. Example: {\"what\": \"turns\", \"role\": \"coder\"}",
-        )
-    }
+             lines and says how to read on. Example: {\"what\": \"turns\", \"role\": \"coder\"}";
 
-    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
-        if input.what == What::Turns && permit.scope() == Some(Scope::WithoutTurns) {
-            return ToolOutcome::error(
+    async fn act(context: &CallContext<'_>, input: Input) -> Answer {
+        if input.what == What::Turns && context.permit.scope() == Some(Scope::WithoutTurns) {
+            return refuse(
                 "refused: the turns of other roles are for the Lead; read the transcript",
             );
         }
-        match lines(&self.0, &input, tool_context).await {
-            Ok(lines) => ToolOutcome::ok(self.0.agent.clean(&page(&lines, &input))),
-            Err(outcome) => outcome,
-        }
+        let page = page(&lines(context, &input).await?, &input);
+        Ok(ToolOutcome::ok(context.agent.clean(&page)))
     }
 }
 
-async fn lines(
-    context: &ThreadContext,
-    input: &Input,
-    tool_context: &ToolContext,
-) -> Result<Vec<String>, ToolOutcome> {
+async fn lines(context: &CallContext<'_>, input: &Input) -> Result<Vec<String>, ToolOutcome> {
     match input.what {
         What::Memory => {
-            let root = tool_context.workplace().root();
+            let root = context.tools.workplace().root();
             let found = pruning::proposals(root, &context.agent).await;
-            let found = found.map_err(|error| failed("the logs could not be read", &error))?;
+            let found = found.or_failed("the logs could not be read")?;
             Ok(found.iter().map(could_go).collect())
         }
         What::Transcript => {
             let poster = &context.poster;
-            let unread = |error| failed("the thread could not be read", &error);
-            let messages = poster.web.replies(&context.thread).await.map_err(unread)?;
-            let names = poster.names(&messages).await.map_err(unread)?;
+            let unread = "the thread could not be read";
+            let messages = poster
+                .web
+                .replies(&context.thread)
+                .await
+                .or_failed(unread)?;
+            let names = poster.names(&messages).await.or_failed(unread)?;
             let lines = messages
                 .iter()
                 .filter(|one| !joining::is_outside(one))
@@ -155,8 +147,8 @@ async fn decisions(context: &ThreadContext, logs: &[RoleLog]) -> Result<Vec<Stri
 }
 
 async fn logs(context: &ThreadContext) -> Result<Vec<RoleLog>, ToolOutcome> {
-    let logs = thread_logs::of_thread(&context.agent, &context.thread).await;
-    logs.map_err(|error| failed("the logs could not be read", &error))
+    let logs = context.logs().await;
+    logs.or_failed("the logs could not be read")
 }
 
 fn turn(entry: &Entry) -> Vec<String> {
@@ -206,9 +198,7 @@ fn page(lines: &[String], input: &Input) -> String {
     let mut text = String::new();
     for (number, line) in (1..).zip(lines).skip(from - 1).take(limit) {
         let line = line.replace('\n', " ⏎ ");
-        let short: String = line.chars().take(LINE).collect();
-        let cut = if short.len() < line.len() { "…" } else { "" };
-        let _ = writeln!(text, "{number}  {short}{cut}");
+        let _ = writeln!(text, "{number}  {}", render::cut(&line, LINE));
     }
     let last = (from - 1 + limit).min(lines.len());
     if last < lines.len() {

@@ -3,26 +3,21 @@
 //! several fit, the person gets a menu, and a press starts what it names.
 
 use butler_playbook::{ONE_ITEM, Shortcut};
-use butler_policy::Permit;
-use butler_protocol::{
-    CallId, EventId, HandOver, Record, Role, Speaker, Then, ToolOutcome, ToolSpec,
-};
-use butler_tools::ToolContext;
+use butler_protocol::{EventId, HandOver, Record, Speaker, Then, ToolOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
-use super::{ChatTool, failed, spec};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, refuse};
 use crate::{
     AgentError,
     decide::roadmap,
     develop::item,
     listen::{buttons, shortcut},
-    thread::{context::ThreadContext, tool_session},
+    thread::tool_session,
 };
 
-pub(crate) struct Start(pub ThreadContext);
+pub(crate) struct Start;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
@@ -41,16 +36,10 @@ impl ChatTool for Start {
     type Input = Input;
 
     const NAME: &'static str = "Start";
-
-    fn told() -> ToolSpec {
-        spec::<Input>(
-            Self::NAME,
-            "Starts a workflow or skill of this team by its name, when a request means one in \
+    const TOLD: &'static str = "Starts a workflow or skill of this team by its name, when a request means one in \
              other words. You get its steps and tools, or its role gets them and reports. With \
              `choices` the person presses one, and you are done. Example: {\"name\": \"explain\", \
-             \"values\": [\"target: notes.sh\"]}",
-        )
-    }
+             \"values\": [\"target: notes.sh\"]}";
 
     /// Values come as an object too, one or several in it.
     fn item(field: &str, given: Value) -> Value {
@@ -66,126 +55,88 @@ impl ChatTool for Start {
         }
     }
 
-    async fn act(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+    async fn act(context: &CallContext<'_>, input: Input) -> Answer {
         let name = Some(input.name.as_str()).filter(|name| !name.trim().is_empty());
-        let values = &input.values;
         match (name, input.choices.as_slice()) {
-            (Some(name), []) => self.begin(permit, name, values, context).await,
-            (None, [name]) => self.begin(permit, name, values, context).await,
-            (None, []) => ToolOutcome::error(
+            (Some(name), []) => begin(context, name, &input.values).await,
+            (None, [name]) => begin(context, name, &input.values).await,
+            (None, []) => refuse(
                 "`name` is missing: the workflow or skill to start; or give `choices`, two or more for the person to choose from",
             ),
-            (_, choices) => self.offer(permit.call(), choices).await,
+            (_, choices) => offer(context, choices).await,
         }
     }
 }
 
-impl Start {
-    async fn begin(
-        &self,
-        permit: &Permit,
-        name: &str,
-        values: &[String],
-        tool_context: &ToolContext,
-    ) -> ToolOutcome {
-        let context = &self.0;
-        let playbook = context.agent.playbook().await;
-        match playbook.shortcut_named(context.role(), name, values) {
-            Err(problem) => ToolOutcome::error(format!("refused: {problem}")),
-            Ok(Shortcut::PassOn { to, text }) => self.pass_on(permit.call(), to, text).await,
-            // A choice of the model is no exact word of a person: the plan is approved.
-            Ok(Shortcut::Build { plan }) => ToolOutcome::ok(shortcut::to_propose(&plan)),
-            Ok(Shortcut::Own { note }) => {
-                let tools = tool_session::offered_for(context, &note);
-                if tools.len() > tool_session::offered(context).len() {
-                    context.bring(tools);
-                }
-                let cancel = tool_context.cancel();
-                let brought = match self.item(permit, name, values, cancel).await {
-                    Ok(None) => roadmap::brought(context, &note, cancel).await,
-                    item => item,
-                };
-                match brought {
-                    Err(error) => failed("the roadmap could not be read", &error),
-                    Ok(None) => ToolOutcome::ok(note),
-                    Ok(Some(text)) => ToolOutcome::ok(format!("{note}\n\n{text}")),
-                }
-            }
-            Ok(Shortcut::Menu { .. } | Shortcut::Open) => {
-                ToolOutcome::error("refused: that is nothing to be started")
-            }
+async fn begin(context: &CallContext<'_>, name: &str, values: &[String]) -> Answer {
+    let playbook = context.agent.playbook().await;
+    let shortcut = playbook.shortcut_named(context.role(), name, values);
+    match shortcut.or_else(|problem| refuse(format!("refused: {problem}")))? {
+        Shortcut::PassOn { to, text } => {
+            let (call, body) = (context.id(), HandOver::Question { to, text });
+            let given = context.give(call, context.idem(call), body).await;
+            given.or_failed("it was not handed over")?;
+            Ok(ToolOutcome::ok(format!("the {} has it", to.title())).then(Then::PassOn))
         }
+        // A choice of the model is no exact word of a person: the plan is approved.
+        Shortcut::Build { plan } => Ok(ToolOutcome::ok(shortcut::to_propose(&plan))),
+        Shortcut::Own { note } => {
+            let tools = tool_session::offered_for(context, &note);
+            if tools.len() > tool_session::offered(context).len() {
+                context.bring(tools);
+            }
+            let brought = match item(context, name, values).await {
+                Ok(None) => roadmap::brought(context, &note).await,
+                item => item,
+            };
+            let brought = brought.or_failed("the roadmap could not be read")?;
+            Ok(ToolOutcome::ok(match brought {
+                None => note,
+                Some(text) => format!("{note}\n\n{text}"),
+            }))
+        }
+        Shortcut::Menu { .. } | Shortcut::Open => refuse("refused: that is nothing to be started"),
     }
+}
 
-    /// The item of the roadmap that the workflow for one builds; the log says from then
-    /// on which one it is.
-    async fn item(
-        &self,
-        permit: &Permit,
-        name: &str,
-        values: &[String],
-        cancel: &CancellationToken,
-    ) -> Result<Option<String>, AgentError> {
-        if name.trim() != ONE_ITEM {
-            return Ok(None);
-        }
-        let digits = values
-            .iter()
-            .flat_map(|value| value.split(|c: char| !c.is_ascii_digit()));
-        let wanted = digits.filter_map(|number| number.parse().ok()).next();
-        let (number, text) = item::told(wanted, &roadmap::now(&self.0, cancel).await?);
-        if let Some(number) = number {
-            self.0.write(Record::User {
-                event: Some(EventId::item(number, permit.call().as_str())),
-                ts: None,
-                speaker: Speaker::Runtime,
-                text: format!("This thread builds item {number} of the roadmap."),
-                images: Vec::new(),
-            });
-        }
-        Ok(Some(text))
+/// The item of the roadmap that the workflow for one builds; the log says from then
+/// on which one it is.
+async fn item(
+    context: &CallContext<'_>,
+    name: &str,
+    values: &[String],
+) -> Result<Option<String>, AgentError> {
+    if name.trim() != ONE_ITEM {
+        return Ok(None);
     }
+    let digits = values
+        .iter()
+        .flat_map(|value| value.split(|c: char| !c.is_ascii_digit()));
+    let wanted = digits.filter_map(|number| number.parse().ok()).next();
+    let (number, text) = item::told(wanted, &roadmap::now(context).await?);
+    if let Some(number) = number {
+        context.write(Record::User {
+            event: Some(EventId::item(number, context.id().as_str())),
+            ts: None,
+            speaker: Speaker::Runtime,
+            text: format!("This thread builds item {number} of the roadmap."),
+            images: Vec::new(),
+        });
+    }
+    Ok(Some(text))
+}
 
-    async fn pass_on(&self, call: &CallId, to: Role, text: String) -> ToolOutcome {
-        let context = &self.0;
-        let body = HandOver::Question { to, text };
-        let key = context.idem(call);
-        match context.poster.hand_over(&context.thread, key, &body).await {
-            Err(error) => failed("it was not handed over", &error),
-            Ok(_) => {
-                context.write(Record::Gave {
-                    call: call.clone(),
-                    hand_over: Box::new(body),
-                });
-                ToolOutcome::ok(format!("the {} has it", to.title())).then(Then::PassOn)
-            }
-        }
-    }
-
-    async fn offer(&self, call: &CallId, choices: &[String]) -> ToolOutcome {
-        let context = &self.0;
-        let playbook = context.agent.playbook().await;
-        let (text, names) = match playbook.menu_of(choices) {
-            Ok(menu) => menu,
-            Err(problem) => return ToolOutcome::error(format!("refused: {problem}")),
-        };
-        let messages = match context.poster.web.replies(&context.thread).await {
-            Ok(messages) => messages,
-            Err(error) => return failed("the thread could not be read", &error),
-        };
-        let Some(key) = shortcut::menu_key(context, &messages, call) else {
-            return ToolOutcome::error("refused: no person has said anything in this thread");
-        };
-        let buttons = buttons::menu(&names);
-        let offered = context
-            .poster
-            .offer(&context.thread, key, &text, &buttons)
-            .await;
-        match offered {
-            Err(error) => failed("the menu was not posted", &error),
-            Ok(_) => {
-                ToolOutcome::ok("the person chooses; what they press is started").then(Then::End)
-            }
-        }
-    }
+async fn offer(context: &CallContext<'_>, choices: &[String]) -> Answer {
+    let playbook = context.agent.playbook().await;
+    let menu = playbook.menu_of(choices);
+    let (text, names) = menu.or_else(|problem| refuse(format!("refused: {problem}")))?;
+    let messages = context.poster.web.replies(&context.thread).await;
+    let messages = messages.or_failed("the thread could not be read")?;
+    let Some(key) = shortcut::menu_key(context, &messages, context.id()) else {
+        return refuse("refused: no person has said anything in this thread");
+    };
+    let buttons = buttons::menu(&names);
+    let offered = context.poster.offer(&context.thread, key, &text, &buttons);
+    offered.await.or_failed("the menu was not posted")?;
+    Ok(ToolOutcome::ok("the person chooses; what they press is started").then(Then::End))
 }

@@ -8,7 +8,7 @@ use butler_repo::{MergedCommit, short_of};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::agent::Agent;
+use crate::{agent::Agent, tell::render};
 
 /// So many are named.
 const NAMED: usize = 5;
@@ -46,11 +46,7 @@ pub(crate) async fn others(
         told.push(MergedOther {
             title: agent.clean(&commit.subject),
             why: agent.clean(&why),
-            files: commit
-                .files
-                .iter()
-                .map(|file| file.display().to_string())
-                .collect(),
+            files: render::names(&commit.files),
         });
     }
     told

@@ -5,4 +5,4 @@ pub(crate) mod issue_watch;
 pub(crate) mod pull_news;
 pub(crate) mod pull_page;
 pub(crate) mod pull_watch;
-mod wake;
+pub(crate) mod wake;

@@ -317,7 +317,7 @@ async fn put_to_sleep(
     drop(free);
     thread_journal::keep(agent, thread, cancel).await;
     let idem = Idem::new(key(&thread.short(), &format!("asleep-{last}")));
-    agent.poster.say(thread, idem, text, Vec::new()).await?;
+    agent.poster.say(thread, idem, text).await?;
     agent.preparations.stop(thread).await;
     match agent.repo.hibernate(thread, cancel).await {
         Ok(_) => info!(%thread, "the worktree is asleep"),
@@ -335,20 +335,15 @@ pub(crate) async fn archive(
     word: &str,
     who: &str,
 ) -> Result<(), AgentError> {
-    let say = async |what: &str, text: &str| {
-        let idem = Idem::new(format!("{}-{what}-{word}", thread.short()));
-        agent.poster.say(thread, idem, text, Vec::new()).await?;
-        Ok::<_, AgentError>(())
-    };
     if still_in_work(agent, thread).await? {
         let text = "Somebody is still at work in this thread. Say `stop` first, then `archive`.";
-        return say("busy", text).await;
+        return say(agent, thread, &format!("busy-{word}"), text).await;
     }
     let text = format!(
         "Archived by {who}. Branch, changed files and what was said are kept; `resume`, or any other word here, brings it back."
     );
     if agent.repo.find(thread).await?.is_none() {
-        return say("archived", &text).await;
+        return say(agent, thread, &format!("archived-{word}"), &text).await;
     }
     let Ok(last) = word.parse::<MessageTs>() else {
         return Ok(());
@@ -357,6 +352,12 @@ pub(crate) async fn archive(
     put_to_sleep(agent, thread, &last, &text, &never)
         .await
         .map(drop)
+}
+
+async fn say(agent: &Agent, thread: &ThreadId, key: &str, text: &str) -> Result<(), AgentError> {
+    let idem = Idem::new(format!("{}-{key}", thread.short()));
+    agent.poster.say(thread, idem, text).await?;
+    Ok(())
 }
 
 /// A press under the question.
@@ -368,16 +369,12 @@ pub(crate) async fn pressed(
 ) -> Result<(), AgentError> {
     if keep {
         // A word like any other: silence is counted from here.
-        let idem = Idem::new(format!("{}-kept-{last}", thread.short()));
         let text = format!("Kept open by {who}.");
-        agent.poster.say(thread, idem, &text, Vec::new()).await?;
-        return Ok(());
+        return say(agent, thread, &format!("kept-{last}"), &text).await;
     }
     if in_work(agent, thread).await? {
-        let idem = Idem::new(format!("{}-busy-{last}", thread.short()));
         let text = "Work goes on here again, so the worktree stays. `!stop` ends the work.";
-        agent.poster.say(thread, idem, text, Vec::new()).await?;
-        return Ok(());
+        return say(agent, thread, &format!("busy-{last}"), text).await;
     }
     let text = format!(
         "Closed by {who}. Branch, changed files and build output are saved; a new request here brings them back."

@@ -13,7 +13,7 @@ use tracing::warn;
 
 use crate::{
     AgentError,
-    decide::cards::{self, NewCard},
+    decide::cards::NewCard,
     thread::context::{ThreadContext, request_nth},
     upkeep::digests::Digest,
 };
@@ -91,22 +91,18 @@ async fn skill(context: &ThreadContext, order: &Order, grown: &Grown) -> Result<
         "asked for {} times; as a skill it needs no plan and no questions",
         grown.phrases.len()
     );
-    let card = NewCard {
-        request: request.clone(),
-        subject: Subject::Learning(Box::new(Proposal {
-            file: grown.file.clone(),
-            change: Change::Passage {
-                old: String::new(),
-                new: grown.text.trim_end().to_owned(),
-                why,
-            },
-        })),
-        remarks: vec![Remark::runtime("Tried with", phrases.join(", "))],
-        learnings: Vec::new(),
+    let proposal = Proposal {
+        file: grown.file.clone(),
+        change: Change::Passage {
+            old: String::new(),
+            new: grown.text.trim_end().to_owned(),
+            why,
+        },
     };
     let idem = context.idem_for(&request, "skill");
-    let record = cards::post(context, idem, card).await?;
-    context.write(record);
+    let tried = Remark::runtime("Tried with", phrases.join(", "));
+    let card = NewCard::new(request, Subject::Learning(Box::new(proposal))).with([tried]);
+    context.put_up(idem, card).await?;
     Ok(())
 }
 
@@ -181,12 +177,8 @@ async fn check(context: &ThreadContext, order: &Order, command: &str) -> Result<
         "`{command}` has failed in several threads before their review, this one too. As a check nothing is handed over before it passes: `codebutler init --check {}='{quoted}'`.",
         name.join("-")
     );
-    let idem = context.idem_for(&order.request, "guardrail");
     let text = context.agent.clean(&text);
-    context
-        .poster
-        .say(&context.thread, idem, &text, Vec::new())
-        .await?;
+    context.say_of(&order.request, "guardrail", &text).await?;
     Ok(())
 }
 

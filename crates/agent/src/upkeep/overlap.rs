@@ -4,14 +4,12 @@
 
 pub(crate) mod ahead;
 
-use std::path::PathBuf;
-
 use butler_protocol::{BranchName, Choice, CommitSha, Idem, ThreadId};
 use butler_repo::{BRANCH_PREFIX, Worktree, short_of};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{AgentError, agent::Agent, thread::context::ThreadContext};
+use crate::{AgentError, agent::Agent, tell::render, thread::context::ThreadContext};
 
 /// Another thread at work on some of the same files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,13 +27,8 @@ pub(crate) struct Overlap {
 impl Overlap {
     /// One line for people.
     pub(crate) fn line(&self) -> String {
-        let files: Vec<String> = self.files.iter().map(|file| format!("`{file}`")).collect();
-        format!(
-            "{}: “{}” on `{}`",
-            files.join(", "),
-            self.title,
-            self.branch
-        )
+        let files = render::as_code(&self.files);
+        format!("{files}: “{}” on `{}`", self.title, self.branch)
     }
 }
 
@@ -44,12 +37,11 @@ impl Overlap {
 pub(crate) async fn others(
     context: &ThreadContext,
     files: &[String],
-    cancel: &CancellationToken,
 ) -> Result<Vec<Overlap>, AgentError> {
     let repo = &context.agent.repo;
     let own = context.thread.short();
-    let open = open_branches(&context.agent, Some(&own), cancel).await?;
-    let forecast = repo.forecast(&open, cancel).await?;
+    let open = open_branches(&context.agent, Some(&own), &context.cancel).await?;
+    let forecast = repo.forecast(&open, &context.cancel).await?;
     let plans = context.poster.control.plans().await?;
     let mut found = Vec::new();
     for branch in open {
@@ -59,8 +51,7 @@ pub(crate) async fn others(
         let plan = of_thread.find(|one| one.choice != Some(Choice::Reject));
         let plan = plan.map(|one| &one.plan);
         let changed = forecast.branches.iter().filter(|one| one.branch == branch);
-        let changed =
-            changed.flat_map(|one| one.files.iter().map(|file| file.display().to_string()));
+        let changed = changed.flat_map(|one| render::names(&one.files));
         let planned = plan.iter().flat_map(|plan| plan.files.iter().cloned());
         let mut both: Vec<String> = changed
             .chain(planned)
@@ -100,26 +91,18 @@ pub(crate) async fn open_branches(
 pub(crate) async fn changed_by(
     context: &ThreadContext,
     branch: &BranchName,
-    cancel: &CancellationToken,
 ) -> Result<Vec<String>, AgentError> {
     let branch = std::slice::from_ref(branch);
-    let forecast = context.agent.repo.forecast(branch, cancel).await?;
-    let files = forecast.branches.into_iter().flat_map(|one| one.files);
-    Ok(files.map(|file| file.display().to_string()).collect())
+    let forecast = context.agent.repo.forecast(branch, &context.cancel).await?;
+    let files = forecast.branches.iter();
+    Ok(files.flat_map(|one| render::names(&one.files)).collect())
 }
 
 /// What a merge has changed; nothing when that cannot be told, because a notice
 /// to others holds up nothing.
-pub(crate) async fn changed(
-    context: &ThreadContext,
-    merged: &CommitSha,
-    cancel: &CancellationToken,
-) -> Vec<String> {
-    match context.agent.repo.files_of(merged, cancel).await {
-        Ok(files) => files
-            .iter()
-            .map(|file| file.display().to_string())
-            .collect(),
+pub(crate) async fn changed(context: &ThreadContext, merged: &CommitSha) -> Vec<String> {
+    match context.agent.repo.files_of(merged, &context.cancel).await {
+        Ok(files) => render::names(&files),
         Err(error) => {
             warn!(%error, %merged, "what the merge changed cannot be told to others");
             Vec::new()
@@ -133,16 +116,15 @@ pub(crate) async fn conflicts(
     context: &ThreadContext,
     worktree: &Worktree,
     title: &str,
-    cancel: &CancellationToken,
 ) -> Result<Vec<String>, AgentError> {
     let own = context.thread.short();
-    let mut branches = open_branches(&context.agent, Some(&own), cancel).await?;
+    let mut branches = open_branches(&context.agent, Some(&own), &context.cancel).await?;
     branches.push(worktree.branch.clone());
-    let forecast = context.agent.repo.forecast(&branches, cancel).await?;
-    let names = |files: &[PathBuf]| {
-        let names = files.iter().map(|file| format!("`{}`", file.display()));
-        names.collect::<Vec<_>>().join(", ")
-    };
+    let forecast = context
+        .agent
+        .repo
+        .forecast(&branches, &context.cancel)
+        .await?;
     let mine = |clash: &&butler_repo::Clash| {
         clash.one == worktree.branch || clash.other == worktree.branch
     };
@@ -154,7 +136,7 @@ pub(crate) async fn conflicts(
         } else {
             &clash.one
         };
-        let files = names(&clash.files);
+        let files = render::as_code(&render::names(&clash.files));
         told.push(format!("conflicts with `{other}` in {files}"));
         let short = short_of(other).unwrap_or_default();
         let mut theirs = plans.iter().filter(|one| one.thread.short() == short);
@@ -172,7 +154,7 @@ async fn tell_of_clash(context: &ThreadContext, thread: &ThreadId, title: &str, 
         "“{title}” (thread `{own}`) changes the same lines as this one, in {files}. Whichever is merged second is put on the other; what git cannot settle by itself goes to its Coder."
     );
     let idem = Idem::new(format!("{}-clash-{own}", thread.short()));
-    let posted = context.poster.say(thread, idem, &text, Vec::new()).await;
+    let posted = context.poster.say(thread, idem, &text).await;
     if let Err(error) = posted {
         warn!(%error, %thread, "a thread could not be told of a conflict");
     }
@@ -180,13 +162,8 @@ async fn tell_of_clash(context: &ThreadContext, thread: &ThreadId, title: &str, 
 
 /// After a merge: the threads whose files have changed under them are told. A
 /// notice that cannot be posted holds up nothing.
-pub(crate) async fn tell_others(
-    context: &ThreadContext,
-    what: &str,
-    files: &[String],
-    cancel: &CancellationToken,
-) {
-    let others = match others(context, files, cancel).await {
+pub(crate) async fn tell_others(context: &ThreadContext, what: &str, files: &[String]) {
+    let others = match others(context, files).await {
         Ok(others) => others,
         Err(error) => return warn!(%error, "overlapping threads could not be found"),
     };
@@ -194,17 +171,16 @@ pub(crate) async fn tell_others(
         let Some(thread) = &other.thread else {
             continue;
         };
-        let files: Vec<String> = other.files.iter().map(|file| format!("`{file}`")).collect();
+        let files = render::as_code(&other.files);
         let text = format!(
-            "{what} was merged and changed {}, which this thread touches too. The branch is put on the new default branch when work goes on; the checks then have to run again.",
-            files.join(", ")
+            "{what} was merged and changed {files}, which this thread touches too. The branch is put on the new default branch when work goes on; the checks then have to run again."
         );
         let idem = Idem::new(format!(
             "{}-rebase-{}",
             thread.short(),
             context.thread.short()
         ));
-        let posted = context.poster.say(thread, idem, &text, Vec::new()).await;
+        let posted = context.poster.say(thread, idem, &text).await;
         if let Err(error) = posted {
             warn!(%error, %thread, "a thread could not be told to rebase");
         }

@@ -8,7 +8,7 @@ use butler_protocol::{AgentFacts, ServerState, ServerStatus};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
+use crate::{agent::Agent, upkeep::forge::wake::sleep};
 
 /// Between two looks: at servers that run, at those that rest, and where there are none
 /// until the rules change.
@@ -40,9 +40,8 @@ pub(crate) async fn tell(agent: Arc<Agent>, cancel: CancellationToken) {
             }
             due = Instant::now() + AGAIN;
         }
-        tokio::select! {
-            () = cancel.cancelled() => return,
-            () = tokio::time::sleep(pause) => {}
+        if !sleep(pause, &cancel).await {
+            return;
         }
     }
 }
@@ -60,9 +59,8 @@ pub(crate) async fn tell_facts(agent: Arc<Agent>, cancel: CancellationToken) {
             }
             due = Instant::now() + FACTS_AGAIN;
         }
-        tokio::select! {
-            () = cancel.cancelled() => return,
-            () = tokio::time::sleep(GLANCE_AT_FACTS) => {}
+        if !sleep(GLANCE_AT_FACTS, &cancel).await {
+            return;
         }
     }
 }

@@ -5,7 +5,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Mutex;
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
@@ -14,8 +13,8 @@ use crate::{
 };
 
 /// Keeps what lies there. What cannot be kept now is at the next rest.
-pub(crate) async fn keep(context: ThreadContext, cancel: CancellationToken) -> Done {
-    if let Err(error) = kept(&context, &cancel).await {
+pub(crate) async fn keep(context: ThreadContext) -> Done {
+    if let Err(error) = kept(&context).await {
         warn!(%error, "the work so far is not kept yet");
     }
     Done::Nothing
@@ -23,13 +22,13 @@ pub(crate) async fn keep(context: ThreadContext, cancel: CancellationToken) -> D
 
 /// Brings what lies there to the remote, in the middle of the work: another process may
 /// have to go on with it. The caller's own tools hold the worktree.
-pub(crate) async fn share(context: ThreadContext, cancel: CancellationToken) {
+pub(crate) async fn share(context: ThreadContext) {
     let _one = context.sharing.turn.lock().await;
     let shared = async {
         let repo = &context.agent.repo;
         if let Some(worktree) = repo.find(&context.thread).await? {
-            worktree.keep_work(context.role(), &cancel).await?;
-            worktree.share_work(&cancel).await?;
+            worktree.keep_work(context.role(), &context.cancel).await?;
+            worktree.share_work(&context.cancel).await?;
         }
         Ok::<_, AgentError>(())
     };
@@ -54,7 +53,7 @@ impl Sharing {
     }
 }
 
-async fn kept(context: &ThreadContext, cancel: &CancellationToken) -> Result<(), AgentError> {
+async fn kept(context: &ThreadContext) -> Result<(), AgentError> {
     let Some(worktree) = context.agent.repo.find(&context.thread).await? else {
         return Ok(());
     };
@@ -62,6 +61,6 @@ async fn kept(context: &ThreadContext, cancel: &CancellationToken) -> Result<(),
     let Some(_lock) = worktree.try_lock()? else {
         return Ok(());
     };
-    worktree.keep_work(context.role(), cancel).await?;
+    worktree.keep_work(context.role(), &context.cancel).await?;
     Ok(())
 }

@@ -33,6 +33,11 @@ pub(crate) fn set_up_here() -> Result<PathBuf, CliError> {
     })
 }
 
+/// Its settings.
+pub(crate) fn settings_here() -> Result<Settings, CliError> {
+    Ok(Settings::load(&set_up_here()?, &environment)?)
+}
+
 /// The settings around a folder, when it is set up. What is there and cannot be
 /// read is an error: rules must not lapse because of a comma.
 pub(crate) fn settings_around(folder: &Path) -> Result<Option<Settings>, CliError> {

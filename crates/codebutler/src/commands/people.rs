@@ -10,15 +10,11 @@ use butler_hub::{HubError, Tokens};
 use butler_protocol::Standing;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::{
-    commands::{environment, set_up_here},
-    error::CliError,
-    hub_access,
-};
+use crate::{commands::settings_here, error::CliError, hub_access};
 
 /// The settings here, and the store of their hub.
 fn store() -> Result<(Settings, Tokens), CliError> {
-    let settings = Settings::load(&set_up_here()?, &environment)?;
+    let settings = settings_here()?;
     let tokens = hub_access::store(&settings)?;
     Ok((settings, tokens))
 }

@@ -40,41 +40,28 @@ impl<T: Display> Display for Painted<T> {
 /// The styles that we use.
 pub(crate) trait Paint: Display + Sized {
     fn bold(&self) -> Painted<&Self> {
-        Painted {
-            mark: STYLES[1].0,
-            text: self,
-        }
+        painted(self, 1)
     }
     fn dimmed(&self) -> Painted<&Self> {
-        Painted {
-            mark: STYLES[2].0,
-            text: self,
-        }
+        painted(self, 2)
     }
     fn red(&self) -> Painted<&Self> {
-        Painted {
-            mark: STYLES[3].0,
-            text: self,
-        }
+        painted(self, 3)
     }
     fn green(&self) -> Painted<&Self> {
-        Painted {
-            mark: STYLES[4].0,
-            text: self,
-        }
+        painted(self, 4)
     }
     fn yellow(&self) -> Painted<&Self> {
-        Painted {
-            mark: STYLES[5].0,
-            text: self,
-        }
+        painted(self, 5)
     }
     fn cyan(&self) -> Painted<&Self> {
-        Painted {
-            mark: STYLES[6].0,
-            text: self,
-        }
+        painted(self, 6)
     }
+}
+
+const fn painted<T>(text: T, style: usize) -> Painted<T> {
+    let mark = STYLES[style].0;
+    Painted { mark, text }
 }
 
 impl<T: Display> Paint for T {}

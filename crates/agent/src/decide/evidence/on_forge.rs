@@ -6,17 +6,12 @@ use std::collections::BTreeMap;
 
 use butler_protocol::{PrNumber, Reviewed};
 use butler_repo::{CheckNow, CheckState, PullNow};
-use tokio_util::sync::CancellationToken;
 
 use crate::thread::context::ThreadContext;
 
 /// What the forge says; nothing where it says nothing or cannot be asked.
-pub(super) async fn of_pull(
-    context: &ThreadContext,
-    pr: PrNumber,
-    cancel: &CancellationToken,
-) -> Vec<String> {
-    match context.agent.forge.look(&[pr], cancel).await {
+pub(super) async fn of_pull(context: &ThreadContext, pr: PrNumber) -> Vec<String> {
+    match context.agent.forge.look(&[pr], &context.cancel).await {
         Ok(found) => found.first().map(lines).unwrap_or_default(),
         Err(error) => {
             tracing::warn!(%error, "how the forge sees a pull request is not known");

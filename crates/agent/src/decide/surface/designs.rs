@@ -6,7 +6,6 @@ use std::path::Path;
 
 use butler_protocol::Idem;
 use butler_repo::NewPull;
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
@@ -17,8 +16,8 @@ use crate::{
 };
 
 /// Commits what lies there. What cannot be committed now is at the next rest.
-pub(crate) async fn keep(context: ThreadContext, cancel: CancellationToken) -> Done {
-    if let Err(error) = add(&context, |_| Ok(()), &cancel).await {
+pub(crate) async fn keep(context: ThreadContext) -> Done {
+    if let Err(error) = add(&context, |_| Ok(())).await {
         warn!(%error, "the designs of a thread are not committed yet");
     }
     Done::Nothing
@@ -28,19 +27,21 @@ pub(crate) async fn keep(context: ThreadContext, cancel: CancellationToken) -> D
 pub(crate) async fn add(
     context: &ThreadContext,
     write: impl FnOnce(&Path) -> Result<(), AgentError>,
-    cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
     let agent = &context.agent;
-    let worktree = agent.repo.knowledge(&context.thread, cancel).await?;
+    let worktree = agent
+        .repo
+        .knowledge(&context.thread, &context.cancel)
+        .await?;
     let _lock = worktree.lock().await?;
     write(&worktree.path)?;
-    if worktree.status(cancel).await?.is_clean() {
+    if worktree.status(&context.cancel).await?.is_clean() {
         return Ok(());
     }
     let message = "designs: what the Artist made";
     let tree = worktree.tree().await?;
     let key = format!("designs-{}-{tree}", context.thread.short());
-    let head = knowledge::publish(context, &worktree, message, &key, cancel).await?;
+    let head = knowledge::publish(context, &worktree, message, &key).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         base: None,
@@ -48,8 +49,8 @@ pub(crate) async fn add(
         body: format!("Designs from thread {}.", context.thread),
         draft: false,
     };
-    let pull = agent.forge.create(&new, cancel).await?;
-    pull_news::opened(context, &worktree, &pull, &head, cancel).await;
+    let pull = agent.forge.create(&new, &context.cancel).await?;
+    pull_news::opened(context, &worktree, &pull, &head).await;
     let text = format!(
         "What I made is kept in {}. `merge` shows you the merge card; if the thread also changes code, it is merged with the code.",
         pull.number
@@ -59,9 +60,6 @@ pub(crate) async fn add(
         context.thread.short(),
         pull.number.0
     ));
-    agent
-        .poster
-        .say(&context.thread, idem, &text, Vec::new())
-        .await?;
+    context.say(idem, &text).await?;
     Ok(())
 }

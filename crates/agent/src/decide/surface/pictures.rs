@@ -6,7 +6,6 @@ use std::{fs, path::Path};
 
 use butler_protocol::{ASSETS, Choice, PictureSubject, Sha256Hex, Subject, ToolOutcome};
 use butler_turn::{Asked, Order};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     AgentError,
@@ -23,7 +22,6 @@ pub(crate) async fn decided(
     order: &Order,
     asked: &Asked,
     person: &str,
-    cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
     let Subject::Picture(picture) = &asked.subject else {
         return Ok(ToolOutcome::error("the card is not about a picture"));
@@ -48,7 +46,7 @@ pub(crate) async fn decided(
     let line = provenance(picture, person, &context.agent.today().to_string());
     let (path, name) = (picture.path(), picture.name.clone());
     let write = move |root: &Path| write(root, &path, &bytes, &name, &line);
-    designs::add(context, write, cancel).await?;
+    designs::add(context, write).await?;
     Ok(ToolOutcome::ok(format!(
         "{person} accepted it: kept as `{}` and merged with this thread. Name that in the design, and {}, from where the Coder copies it until then.",
         picture.path(),

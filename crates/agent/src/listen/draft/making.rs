@@ -1,8 +1,7 @@
 //! From collected messages to one request, with one call of the cheap model.
 //! Whatever goes wrong, the person gets their own words back to send.
 
-use butler_protocol::{Idem, MessageTs};
-use tokio_util::sync::CancellationToken;
+use butler_protocol::MessageTs;
 
 use super::{Line, write};
 use crate::{
@@ -36,9 +35,8 @@ pub(crate) async fn make(
     model: String,
     notes: Notes,
     ack: Option<Ack>,
-    cancel: CancellationToken,
 ) -> Done {
-    let done = offer(&context, model, &notes, &cancel).await;
+    let done = offer(&context, model, &notes).await;
     match done {
         Ok(()) => {
             if let Some(ack) = ack {
@@ -50,12 +48,7 @@ pub(crate) async fn make(
     }
 }
 
-async fn offer(
-    context: &ThreadContext,
-    model: String,
-    notes: &Notes,
-    cancel: &CancellationToken,
-) -> Result<(), AgentError> {
+async fn offer(context: &ThreadContext, model: String, notes: &Notes) -> Result<(), AgentError> {
     let words = notes.parts.join("\n\n");
     let known = super::read(&context.agent.threads(), &context.thread, context.role());
     let (request, remark) = match known
@@ -72,7 +65,7 @@ async fn offer(
                 images: Vec::new(),
                 max_tokens: LONGEST,
             };
-            match tidying.ask(context, cancel).await? {
+            match tidying.ask(context).await? {
                 Ok(request) => (request, String::new()),
                 Err(reason) => (words, format!("_Your own words, untouched: {reason}._\n\n")),
             }
@@ -84,17 +77,10 @@ async fn offer(
         text: request.clone(),
     };
     write(&threads, &context.thread, context.role(), &line)?;
-    let key = format!(
-        "{}-{}-draft-{}",
-        context.thread.short(),
-        context.role(),
-        notes.ts
-    );
     let text = format!("{remark}{request}");
     let buttons = buttons::draft(&notes.ts);
-    context
-        .poster
-        .offer(&context.thread, Idem::new(key), &text, &buttons)
-        .await?;
+    let key = context.key(format_args!("draft-{}", notes.ts));
+    let offered = context.poster.offer(&context.thread, key, &text, &buttons);
+    offered.await?;
     Ok(())
 }

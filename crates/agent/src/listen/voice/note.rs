@@ -10,12 +10,14 @@ use butler_slack::File;
 use butler_tools::{Attached, recording_ending};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
 
 use crate::{
     AgentError, Transcription,
     agent::Agent,
-    thread::{side_call::set_aside, worker::attached},
+    thread::{
+        side_call::{self, record, set_aside},
+        worker::attached,
+    },
 };
 
 const NOT_SET_UP: &str = "I cannot listen to voice notes here: no model is set up for that \
@@ -119,7 +121,7 @@ impl Note<'_> {
 
     async fn tell(&self, key: Idem, text: &str) -> Result<(), AgentError> {
         let poster = &self.agent.poster;
-        poster.say(self.thread, key, text, Vec::new()).await?;
+        poster.say(self.thread, key, text).await?;
         Ok(())
     }
 
@@ -159,27 +161,12 @@ impl Note<'_> {
 
     async fn kept(&self) -> Option<Said> {
         let (folder, name) = self.folder();
-        let kept = tokio::fs::read(folder.path("heard", &name)).await.ok()?;
-        serde_json::from_slice(&kept).ok()
+        side_call::kept(&folder, "heard", &name).await
     }
 
     async fn keep(&self, said: &Said) {
         let (folder, name) = self.folder();
-        let kept = serde_json::to_vec(said).unwrap_or_default();
-        let keeping = move || folder.keep("heard", &name, &kept);
-        if let Ok(Err(error)) = tokio::task::spawn_blocking(keeping).await {
-            warn!(%error, "what was said could not be kept; it is paid again next time");
-        }
-    }
-}
-
-/// For the role's log, from which bills are made.
-fn record(paid: Settlement) -> Record {
-    Record::Settled {
-        reserve: paid.id,
-        cost: paid.cost,
-        usage: paid.usage,
-        model: paid.model,
+        side_call::keep(folder, "heard", &name, said).await;
     }
 }
 

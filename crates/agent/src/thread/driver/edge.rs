@@ -103,7 +103,7 @@ pub(crate) trait Edge: Sized + Send {
     }
 
     /// The log has grown.
-    fn learned(&self, _thread: &ThreadFold) {}
+    fn learned(&mut self, _thread: &ThreadFold) {}
 
     /// Where the words of the model are heard while they come.
     fn listener(&self) -> Option<Arc<LiveBoard>> {

@@ -13,7 +13,7 @@ use super::{
     folder::{Folder, Outcome},
     marker::{Marker, State, keep},
 };
-use crate::{AgentError, agent::Agent, thread::tool_session};
+use crate::{AgentError, agent::Agent};
 
 /// A failed one is tried again after this long; each attempt may take minutes.
 const PAUSE_MS: i64 = 10 * 60 * 1000;
@@ -26,20 +26,10 @@ pub(crate) async fn lay_out(
 ) -> Result<Trial, AgentError> {
     let trial = agent.repo.lay_out(commit, cancel).await?;
     let rules = agent.rules();
-    let commands = &rules.prepare;
-    if commands.is_empty() && !trial.path.join(".gitmodules").exists() {
+    let folder = Folder::of(agent, &trial.path, &rules.prepare, cancel).await?;
+    let Some(folder) = folder else {
         return Ok(trial);
-    }
-    let around = tool_session::surroundings(agent);
-    let folder = Folder::open(
-        &agent.repo,
-        &agent.sandbox,
-        around,
-        &trial.path,
-        commands,
-        cancel,
-    )
-    .await?;
+    };
     let path = marker_path(agent)?;
     let key = Sha256Hex::of(format!("{} {}", folder.needs(), trial.path.display()));
     let mut marker = Marker::of(&path, key);

@@ -5,7 +5,7 @@ use butler_journal::ThreadDir;
 use butler_protocol::{Idem, Sha256Hex, ThreadId};
 use tracing::warn;
 
-use crate::agent::Agent;
+use crate::{agent::Agent, tell::render};
 
 /// More of one ask is for `codebutler policy` to show.
 const LONGEST: usize = 300;
@@ -27,7 +27,7 @@ pub(crate) async fn tell(agent: &Agent, thread: &ThreadId) {
     let poster = &agent.poster;
     let key = hash.as_str().get(..12).unwrap_or_default();
     let idem = Idem::new(format!("{}-{}-consent-{key}", thread.short(), poster.role));
-    let said = poster.say(thread, idem, &words(asks), Vec::new()).await;
+    let said = poster.say(thread, idem, &words(asks)).await;
     let kept = said.map_err(|error| error.to_string()).and_then(|_| {
         butler_journal::write_whole(&told, hash.as_str().as_bytes())
             .map_err(|error| error.to_string())
@@ -40,9 +40,7 @@ pub(crate) async fn tell(agent: &Agent, thread: &ThreadId) {
 fn words(asks: &[String]) -> String {
     let mut text = "This repository's files ask for things that nobody on this machine has agreed to, so they have no effect here:\n".to_owned();
     for ask in asks {
-        let short: String = ask.chars().take(LONGEST).collect();
-        let more = if short.len() < ask.len() { "…" } else { "" };
-        text.push_str(&format!("\n- {short}{more}"));
+        text.push_str(&format!("\n- {}", render::cut(ask, LONGEST)));
     }
     text.push_str("\n\nIn the repository's folder `codebutler policy` shows them whole, and `codebutler policy accept` agrees.");
     text

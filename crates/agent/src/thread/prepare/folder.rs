@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{
-    made::{INSTALLED, Made, PreparedCache, is_installed, quoted},
+    made::{INSTALLED, Made, PreparedCache, escaped, is_installed, quoted},
     needs::{Needs, needs},
 };
-use crate::AgentError;
+use crate::{AgentError, agent::Agent, thread::tool_session};
 
 /// A folder and everything that making it ready takes.
 pub(crate) struct Folder<'a> {
@@ -53,6 +53,22 @@ pub(crate) enum Outcome {
 }
 
 impl<'a> Folder<'a> {
+    /// Looks at a folder of ours; nothing where it needs nothing.
+    pub(crate) async fn of(
+        agent: &'a Agent,
+        path: &Path,
+        commands: &'a [String],
+        cancel: &'a CancellationToken,
+    ) -> Result<Option<Self>, AgentError> {
+        if commands.is_empty() && !path.join(".gitmodules").exists() {
+            return Ok(None);
+        }
+        let (repo, sandbox) = (&agent.repo, &agent.sandbox);
+        let around = tool_session::surroundings(agent);
+        let folder = Self::open(repo, sandbox, around, path, commands, cancel).await?;
+        Ok(Some(folder))
+    }
+
     /// Looks at a folder, a worktree of `repo`; fetches its submodules.
     pub(crate) async fn open(
         repo: &'a Repo,
@@ -187,7 +203,7 @@ impl<'a> Folder<'a> {
         let new = after.iter().filter(|entry| !before.contains(entry));
         // A single file may be meant, as a lock file is; the person has the last word.
         let folders = new.filter(|entry| entry.ends_with('/') && !is_installed(entry));
-        self.leave_out(folders.map(|entry| format!("/{}", escaped(entry))))
+        self.leave_out(folders.map(|entry| format!("/{}", pattern(entry))))
             .await;
         let Some(made) = Made::of(self.place.root(), before, &after).filter(|_| whole) else {
             return Ok(());
@@ -297,15 +313,8 @@ fn slash(name: &str) -> &'static str {
 }
 
 /// A path as a pattern that means it and nothing else.
-fn escaped(path: &str) -> String {
-    let mut out = String::new();
-    for letter in path.chars() {
-        if "\\*?[]!# ".contains(letter) {
-            out.push('\\');
-        }
-        out.push(letter);
-    }
-    out
+fn pattern(path: &str) -> String {
+    escaped(path, "\\*?[]!# ")
 }
 
 /// The files of a submodule, without a repository of their own.

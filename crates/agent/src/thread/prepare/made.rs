@@ -200,7 +200,8 @@ fn replacement(text: &str) -> String {
     escaped(text, "\\&/")
 }
 
-fn escaped(text: &str, special: &str) -> String {
+/// A text in which these letters stand for themselves.
+pub(crate) fn escaped(text: &str, special: &str) -> String {
     let mut out = String::new();
     for letter in text.chars() {
         if special.contains(letter) {

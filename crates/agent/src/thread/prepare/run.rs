@@ -24,7 +24,6 @@ use crate::{
     AgentError,
     agent::Agent,
     tell::thread_logs::{self, RoleLog},
-    thread::tool_session,
 };
 
 /// Heavy builds of one clone at the same time, over all its processes.
@@ -59,19 +58,10 @@ impl Job {
         consent::tell(agent, &self.thread).await;
         let rules = agent.rules();
         let commands = &rules.prepare;
-        if commands.is_empty() && !self.folder.join(".gitmodules").exists() {
+        let folder = Folder::of(agent, &self.folder, commands, &self.cancel).await?;
+        let Some(folder) = folder else {
             return Ok(None);
-        }
-        let around = tool_session::surroundings(agent);
-        let folder = Folder::open(
-            &agent.repo,
-            &agent.sandbox,
-            around,
-            &self.folder,
-            commands,
-            &self.cancel,
-        )
-        .await?;
+        };
         let path = self.marker_path();
         let mut marker = Marker::of(&path, self.key(folder.needs()));
         let logs = thread_logs::of_thread(agent, &self.thread).await?;
@@ -263,7 +253,7 @@ impl Job {
             poster.role,
             marker.key.as_str().get(..12).unwrap_or_default()
         ));
-        match poster.say(&self.thread, idem, text, Vec::new()).await {
+        match poster.say(&self.thread, idem, text).await {
             Ok(posted) => {
                 let again = marker.message.as_ref() == Some(&posted.ts);
                 marker.message = Some(posted.ts.clone());

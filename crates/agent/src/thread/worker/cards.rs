@@ -47,12 +47,8 @@ impl Worker {
         }
         let beside = self.edge.context.facts().cards.beside.clone();
         remarks.extend(cards::why(beside.as_deref(), call));
-        let card = NewCard {
-            request: request.clone(),
-            subject: Subject::Command(Box::new(asking.subject)),
-            remarks,
-            learnings: Vec::new(),
-        };
+        let subject = Subject::Command(Box::new(asking.subject));
+        let card = NewCard::new(request.clone(), subject).with(remarks);
         let context = &self.edge.context;
         // Not the key of the call: what the call posts when it runs is another message.
         let idem = context.idem_for(&request, "may");
@@ -86,12 +82,7 @@ impl Worker {
                 "an admin: once with Raise, for good with `hub.limits` in the machine config of the hub",
             ));
         }
-        let card = NewCard {
-            request: request.clone(),
-            subject: Subject::Cap(refusal),
-            remarks,
-            learnings: Vec::new(),
-        };
+        let card = NewCard::new(request.clone(), Subject::Cap(refusal)).with(remarks);
         let idem = self.edge.context.idem_for(&request, "cap");
         let record = match cards::post(&self.edge.context, idem, card).await {
             Err(error) if error.is_stop() => return Ok(()),

@@ -52,9 +52,9 @@ impl Edge for HubEdge {
             Effect::CarryOut(order) if order.runs_a_call() => worker.run_approved(order),
             Effect::CarryOut(order) => {
                 worker.edge.mirrored().await?;
-                let (busy, work) = (worker.busy(), worker.work.clone());
+                let (busy, context) = (worker.busy(), worker.here());
                 worker.start(async move {
-                    let done = effects::carry_out(context, order, work).await;
+                    let done = effects::carry_out(context, order).await;
                     drop(busy);
                     done
                 });
@@ -87,8 +87,7 @@ impl Edge for HubEdge {
             }
             Beside::PullTold(news) => worker.told_forge_news(news).await?,
             Beside::Queued(told) => {
-                let context = worker.edge.context.clone();
-                worker.start(queue::wait(context, *told, worker.work.clone()));
+                worker.start(queue::wait(worker.here(), *told));
             }
             Beside::Slot(slot, reserve) => worker.sit_down(slot, *reserve),
         }
@@ -99,8 +98,8 @@ impl Edge for HubEdge {
         &self,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<ToolSession, AgentError>> {
-        let context = self.context.clone();
-        Box::pin(async move { ToolSession::open(&context, &cancel).await })
+        let context = self.context.until(&cancel);
+        Box::pin(async move { ToolSession::open(&context).await })
     }
 
     /// An approval is for the call that waited for it and for no other. A host may
@@ -136,12 +135,10 @@ impl Edge for HubEdge {
     }
 
     async fn in_vain(worker: &mut Worker, call: &ToolCall) -> Result<(), AgentError> {
-        let context = &worker.edge.context;
         let request = RequestId::of(&call.id);
         let text = "Allowed, and not run: since the card was shown, what it would touch has changed, or more than half an hour has passed. If it is still needed, a new card asks again.";
-        let idem = context.idem_for(&request, "in-vain");
-        let said = context.poster.say(&context.thread, idem, text, Vec::new());
-        said.await?;
+        let context = &worker.edge.context;
+        context.say_of(&request, "in-vain", text).await?;
         Ok(())
     }
 
@@ -170,11 +167,10 @@ impl Edge for HubEdge {
     /// In a group the files are on the remote before a result speaks of them; the first
     /// time also what was done before there was one.
     fn keep_files(&self, tools: &ToolSession, only_reads: bool) -> Option<BoxFuture<'static, ()>> {
-        let context = self.context.clone();
+        let context = self.context.until(&self.process);
         let shares = tools.builds() && context.agent.group.is_shared();
         let changed = !only_reads || !context.sharing.has_begun();
-        let cancel = self.process.clone();
-        (shares && changed).then(|| work_so_far::share(context, cancel).boxed())
+        (shares && changed).then(|| work_so_far::share(context).boxed())
     }
 
     fn left_to_write(&self) -> Vec<Record> {
@@ -185,7 +181,7 @@ impl Edge for HubEdge {
         self.context.take_brought()
     }
 
-    fn learned(&self, thread: &ThreadFold) {
+    fn learned(&mut self, thread: &ThreadFold) {
         self.context.learn(thread);
     }
 
@@ -207,7 +203,7 @@ impl Worker {
         }
         // Whoever works does not wait for an answer any more.
         self.edge.deadline_ms = None;
-        let context = self.edge.context.clone();
+        let context = self.here();
         if self.edge.turn_of.is_none() {
             let slots = &context.agent.slots;
             let number = self.edge.arrived.unwrap_or_else(|| slots.arrive());
@@ -220,16 +216,14 @@ impl Worker {
                 self.start(queue::turn_came(context.clone(), message));
             }
         }
-        let cancel = self.work.clone();
-        self.start(paying::reserve(context, reserve, cancel));
+        self.start(paying::reserve(context, reserve));
     }
 
     /// The turn has come; after a stop nobody needs the slot any more.
     pub(super) fn sit_down(&mut self, slot: Slot, reserve: Reserve) {
         if self.machine.activation().is_some() {
             self.edge.turn_of = Some(slot);
-            let cancel = self.work.clone();
-            self.start(paying::reserve(self.edge.context.clone(), reserve, cancel));
+            self.start(paying::reserve(self.here(), reserve));
         }
     }
 
@@ -259,13 +253,13 @@ impl Worker {
         let Some(tools) = self.close_tools().await else {
             return;
         };
-        let (context, cancel) = (self.edge.context.clone(), self.edge.process.clone());
+        let context = self.lasting();
         if tools.keeps_designs {
-            self.start(designs::keep(context, cancel));
+            self.start(designs::keep(context));
         } else if tools.builds() {
             // Its lock goes first.
             drop(tools);
-            self.start(work_so_far::keep(context, cancel));
+            self.start(work_so_far::keep(context));
         }
     }
 

@@ -31,9 +31,9 @@ impl Worker {
         if !self.edge.context.facts().research.found {
             return;
         }
-        let (context, cancel) = (self.edge.context.clone(), self.work.clone());
+        let context = self.here();
         self.start(async move {
-            let put_up = person_actions::put_up_findings(&context, &cancel);
+            let put_up = person_actions::put_up_findings(&context);
             if let Err(error) = put_up.await {
                 warn!(%error, "what was found is not put before people yet");
             }

@@ -1,10 +1,10 @@
 //! What a role has to know of its thread before it goes on.
 
+use crate::thread::worker::joining::joining::by_runtime;
 use butler_policy::{Right, Scope, right};
-use butler_protocol::{EventId, HandOver, MessageTs, Speaker};
+use butler_protocol::{EventId, HandOver, MessageTs};
 use butler_slack::File;
 use butler_turn::Heard;
-use tokio_util::sync::CancellationToken;
 
 use super::Worker;
 use crate::{
@@ -46,11 +46,11 @@ impl Worker {
         let mut told = Vec::new();
         if !self.edge.joined {
             let overview = self.edge.context.agent.overview().await;
-            told.push(remark(EventId::overview(), overview));
+            told.push(by_runtime(EventId::overview(), overview));
         }
         told.extend(text.map(|(text, people_spoke)| {
             let event = EventId::context(until, people_spoke);
-            remark(event, text)
+            by_runtime(event, text)
         }));
         Ok((told, files))
     }
@@ -59,11 +59,7 @@ impl Worker {
 /// Whoever reviews is given the change itself, in later rounds what is new in it;
 /// whoever proposes the merge the whole of what was judged. Where that cannot be had,
 /// there is a tool for it.
-pub(super) async fn change(
-    context: &ThreadContext,
-    body: Option<&HandOver>,
-    cancel: &CancellationToken,
-) -> Option<Heard> {
+pub(super) async fn change(context: &ThreadContext, body: Option<&HandOver>) -> Option<Heard> {
     let right = |tool: &str| right(context.role(), tool);
     let (head, round) = match body? {
         HandOver::ReadyForReview { head, round, .. }
@@ -82,10 +78,12 @@ pub(super) async fn change(
         Some((before, round.saturating_sub(1)))
     });
     let new = async {
-        let changes = repo.changes_of(&context.thread, head, cancel).await?;
+        let changes = repo
+            .changes_of(&context.thread, head, &context.cancel)
+            .await?;
         match &before {
             None => Ok(changes.diff),
-            Some((before, _)) => repo.changed_since(before, head, cancel).await,
+            Some((before, _)) => repo.changed_since(before, head, &context.cancel).await,
         }
     };
     let diff: Result<String, butler_repo::Error> = new.await;
@@ -97,21 +95,11 @@ pub(super) async fn change(
                 since,
                 diff: &diff,
             };
-            Some(remark(EventId::change(head), change.text()))
+            Some(by_runtime(EventId::change(head), change.text()))
         }
         Err(error) => {
             tracing::warn!(%error, "the change could not be put into the hand-over");
             None
         }
-    }
-}
-
-fn remark(event: EventId, text: String) -> Heard {
-    Heard {
-        event,
-        ts: None,
-        speaker: Speaker::Runtime,
-        text,
-        images: Vec::new(),
     }
 }

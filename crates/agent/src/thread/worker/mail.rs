@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use butler_protocol::{EventId, HandOver, MessageTs, Record, Refusal, Sha256Hex, Speaker, fault};
-use butler_slack::SlackError;
+use butler_protocol::{
+    EventId, HandOver, Idem, MessageTs, Record, Refusal, Sha256Hex, Speaker, fault,
+};
+use butler_slack::{File, SlackError};
 use butler_turn::{Event, Heard};
 
 use super::{Worker, attached, joining, memory, models};
@@ -26,115 +28,41 @@ use crate::{
 };
 
 impl Worker {
-    pub(super) async fn on_mail(&mut self, mail: Mail) -> Result<(), AgentError> {
+    pub(super) async fn on_mail(
+        &mut self,
+        mail: Mail,
+        mut ack: Option<Ack>,
+    ) -> Result<(), AgentError> {
         fault("agent.before-receive");
-        let ack = match mail {
+        match mail {
             Mail::Heard {
                 heard,
                 hand_over,
                 files,
                 paid,
-                ack,
             } => {
                 // A message that comes again was paid when it came first.
                 if !paid.is_empty() && heard.ts.as_ref().is_some_and(|ts| self.is_new(ts)) {
                     self.write(paid).await?;
                 }
-                let cards = match &hand_over {
-                    Some(body) if render::brings_plan(body) => Cards::Headlines,
-                    _ => Cards::Whole,
-                };
-                let (mut all, mut attached) = self.context(heard.ts.as_ref(), cards).await?;
-                attached.extend(files);
-                attached.extend(attached::of_hand_over(hand_over.as_deref()));
-                let context = &self.edge.context;
-                all.extend(attached::told(context, heard.ts.as_ref(), &attached).await?);
-                all.extend(models::closed_note(&self.edge.context, &heard).await?);
-                all.extend(
-                    models::fast_track_note(&self.edge.context, &heard, hand_over.as_deref())
-                        .await?,
-                );
-                all.extend(
-                    joining::change(&self.edge.context, hand_over.as_deref(), &self.work).await,
-                );
-                all.extend(memory::seen_before(&self.edge.context, &heard, &self.work).await);
-                all.extend(models::outside_note(&heard, hand_over.as_deref()));
-                all.extend(issue::brought(&self.edge.context, &heard, &self.work).await);
-                self.void_offers(&heard);
-                let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
-                if let Some(body) = hand_over {
-                    self.receive(&heard.event, *body).await?;
+                if !self.on_heard(heard, hand_over, files).await? {
+                    acknowledge(ack).await;
+                    return Ok(());
                 }
-                if findings {
-                    // In the log already; told when the others are there too.
-                    self.tell_findings();
-                } else {
-                    if self.machine.is_idle() {
-                        self.renew(&heard).await?;
-                        if self.turns_away(&heard).await? {
-                            acknowledge(ack).await;
-                            return Ok(());
-                        }
-                        let left =
-                            match shortcut::start(&self.edge.context, &heard, &self.work).await {
-                                // The stop comes behind this message: it is kept, and
-                                // nothing is begun with it.
-                                Err(error) if error.is_stop() => Left::Message,
-                                left => left?,
-                            };
-                        self.machine.set_tools(tool_session::offered_for(
-                            &self.edge.context,
-                            left.skill(&heard),
-                        ));
-                        match left {
-                            Left::Nothing => {
-                                acknowledge(ack).await;
-                                return Ok(());
-                            }
-                            Left::WithNote(note) => all.extend([heard, *note]),
-                            Left::Message => all.push(heard),
-                        }
-                    } else {
-                        all.push(heard);
-                    }
-                    self.feed(Event::Heard(all));
-                }
-                ack
             }
-            Mail::Decided { decision, ack } => {
-                self.feed(Event::Decided(*decision));
-                ack
-            }
-            Mail::Model { model, by, ack } => {
-                self.swap_model(model, &by).await?;
-                ack
-            }
-            Mail::Draft { notes, ack } => {
+            Mail::Decided(decision) => self.feed(Event::Decided(*decision)),
+            Mail::Model { model, by } => self.swap_model(model, &by).await?,
+            Mail::Draft(notes) => {
                 let rules = self.edge.context.agent.rules();
                 let model = models::models_for(&rules.models, &self.edge.context.facts()).usual;
-                let cancel = self.edge.process.clone();
                 // A stop comes behind it, and a draft starts nobody.
-                let mut context = self.edge.context.clone();
-                context.poster.heard = None;
-                self.start(draft::make(context, model, notes, ack, cancel));
-                None
+                let context = self.lasting().unstopped();
+                self.start(draft::make(context, model, notes, ack.take()));
             }
-            Mail::Edited { change, ack } => {
-                self.feed(Event::Edited(*change));
-                ack
-            }
-            Mail::Act { asked, ack } => {
-                self.act(*asked, ack).await?;
-                None
-            }
-            Mail::Given { ack } => {
-                self.is_up_to_date().await?;
-                ack
-            }
-            Mail::FromForge(from) => {
-                self.hear_forge(*from).await?;
-                None
-            }
+            Mail::Edited(change) => self.feed(Event::Edited(*change)),
+            Mail::Act(asked) => self.act(*asked, ack.take()).await?,
+            Mail::Given => self.is_up_to_date().await?,
+            Mail::FromForge(from) => self.hear_forge(*from).await?,
             Mail::Stop(stop) => {
                 self.withdraw_merge().await?;
                 self.feed(Event::Stop {
@@ -142,21 +70,77 @@ impl Worker {
                     by: stop.by.clone(),
                 });
                 self.write_ahead().await?;
-                let told = stop.told(
-                    Arc::clone(&self.edge.context.agent),
-                    self.edge.context.thread.clone(),
-                );
+                let context = &self.edge.context;
+                let (agent, thread) = (Arc::clone(&context.agent), context.thread.clone());
+                let told = stop.told(agent, thread, ack.take());
                 self.start(async move {
                     told.await;
                     Done::Nothing
                 });
-                None
             }
-        };
+        }
         self.write_ahead().await?;
         fault("agent.after-receive");
         acknowledge(ack).await;
         Ok(())
+    }
+
+    /// Takes words in with all that stands beside them; false when nothing is left to do
+    /// about them.
+    async fn on_heard(
+        &mut self,
+        heard: Heard,
+        hand_over: Option<Box<HandOver>>,
+        files: Vec<File>,
+    ) -> Result<bool, AgentError> {
+        let cards = match &hand_over {
+            Some(body) if render::brings_plan(body) => Cards::Headlines,
+            _ => Cards::Whole,
+        };
+        let (mut all, mut attached) = self.context(heard.ts.as_ref(), cards).await?;
+        attached.extend(files);
+        attached.extend(attached::of_hand_over(hand_over.as_deref()));
+        let (context, body) = (self.here(), hand_over.as_deref());
+        all.extend(attached::told(&context, heard.ts.as_ref(), &attached).await?);
+        all.extend(models::closed_note(&context, &heard).await?);
+        all.extend(models::fast_track_note(&context, &heard, body).await?);
+        all.extend(joining::change(&context, body).await);
+        all.extend(memory::seen_before(&context, &heard).await);
+        all.extend(models::outside_note(&heard, body));
+        all.extend(issue::brought(&context, &heard).await);
+        self.void_offers(&heard);
+        let findings = matches!(body, Some(HandOver::Findings { .. }));
+        if let Some(body) = hand_over {
+            self.receive(&heard.event, *body).await?;
+        }
+        if findings {
+            // In the log already; told when the others are there too.
+            self.tell_findings();
+            return Ok(true);
+        }
+        if self.machine.is_idle() {
+            self.renew(&heard).await?;
+            if self.turns_away(&heard).await? {
+                return Ok(false);
+            }
+            let left = match shortcut::start(&context, &heard).await {
+                // The stop comes behind this message: it is kept, and nothing is begun
+                // with it.
+                Err(error) if error.is_stop() => Left::Message,
+                left => left?,
+            };
+            let tools = tool_session::offered_for(&context, left.skill(&heard));
+            self.machine.set_tools(tools);
+            match left {
+                Left::Nothing => return Ok(false),
+                Left::WithNote(note) => all.extend([heard, *note]),
+                Left::Message => all.push(heard),
+            }
+        } else {
+            all.push(heard);
+        }
+        self.feed(Event::Heard(all));
+        Ok(true)
     }
 
     /// Whether the log here is the one that the hub has: a process that lost a thread and
@@ -227,7 +211,8 @@ impl Worker {
         for text in self.edge.context.agent.rules.untold() {
             let hash = Sha256Hex::of(&text);
             let role = self.edge.context.role();
-            self.mention(format!("{role}-rules-{}", &hash.as_str()[..16]), text);
+            let key = format!("{role}-rules-{}", &hash.as_str()[..16]);
+            self.mention(Idem::new(key), text);
         }
     }
 

@@ -2,12 +2,12 @@
 //! next design looks like the last. From the default branch, where only accepted things
 //! are. Where nothing was drawn nothing is said.
 
+use crate::tell::joining::by_runtime;
 use std::path::Path;
 
 use butler_policy::{Right, Scope, right};
 use butler_protocol::{ASSETS, EventId, Speaker};
 use butler_turn::Heard;
-use tokio_util::sync::CancellationToken;
 
 use crate::{decide::knowledge, thread::context::ThreadContext};
 
@@ -17,24 +17,14 @@ const STYLE: &str = ".codebutler/artist/style.md";
 const MOST: usize = 3_000;
 
 /// Style notes and pictures, before the first message of a thread.
-pub(super) async fn seen_before(
-    context: &ThreadContext,
-    heard: &Heard,
-    cancel: &CancellationToken,
-) -> Option<Heard> {
+pub(super) async fn seen_before(context: &ThreadContext, heard: &Heard) -> Option<Heard> {
     let designs = right(context.role(), "Write") == Right::Scoped(Scope::Artist);
     if !designs || context.facts().doing.is_some() || matches!(heard.speaker, Speaker::Runtime) {
         return None;
     }
-    let base = context.agent.repo.base(cancel).await.ok()?;
+    let base = context.agent.repo.base(&context.cancel).await.ok()?;
     let text = told(&base)?;
-    Some(Heard {
-        event: EventId::new("drawn-before"),
-        ts: None,
-        speaker: Speaker::Runtime,
-        text,
-        images: Vec::new(),
-    })
+    Some(by_runtime(EventId::new("drawn-before"), text))
 }
 
 fn told(root: &Path) -> Option<String> {

@@ -27,11 +27,9 @@ impl Worker {
             | PersonAct::Undo(_)
             | PersonAct::TakeUp(_) => {}
         }
-        let cancel = self.edge.process.clone();
         // A person's own act; a stop comes behind it, and must not hold up its answer.
-        let mut context = self.edge.context.clone();
-        context.poster.heard = None;
-        self.start(person_actions::carry_out(context, asked, ack, cancel));
+        let context = self.lasting().unstopped();
+        self.start(person_actions::carry_out(context, asked, ack));
         Ok(())
     }
 
@@ -48,11 +46,8 @@ impl Worker {
         }
         let wait = self.work.child_token();
         self.edge.merge_wait = Some(wait.clone());
-        self.start(blocked_merge::wait(
-            self.edge.context.clone(),
-            refused,
-            wait,
-        ));
+        let context = self.edge.context.until(&wait);
+        self.start(blocked_merge::wait(context, refused));
     }
 
     /// Gives up a merge that the forge refused: nothing tries it again, also not
@@ -101,10 +96,8 @@ impl Worker {
         }
         self.edge.telling = true;
         // Nobody of this thread said it; a stop must not hold it up.
-        let mut context = self.edge.context.clone();
-        context.poster.heard = None;
-        let cancel = self.edge.process.clone();
-        self.start(from_forge::tell(context, cancel));
+        let context = self.lasting().unstopped();
+        self.start(from_forge::tell(context));
     }
 
     /// So many of the news are told.

@@ -5,11 +5,11 @@
 
 use std::{future::Future, time::Duration};
 
-use butler_protocol::{Idem, MergeBlock, Then, ToolOutcome, Waiting};
+use butler_protocol::{MergeBlock, Then, ToolOutcome, Waiting};
 use butler_repo::{Error, block_of};
-use butler_tools::ToolContext;
 use tracing::warn;
 
+use crate::tools::CallContext;
 use crate::{
     tell::forge_text::trouble, thread::context::ThreadContext, tools::failed,
     upkeep::forge::pull_watch::after_failure,
@@ -22,8 +22,7 @@ const MOST: Duration = Duration::from_secs(45 * 60);
 
 /// Asks until there is an answer. `what` says, without "failed", what did not go.
 pub(in crate::tools) async fn until_it_answers<T, F>(
-    context: &ThreadContext,
-    tool_context: &ToolContext,
+    context: &CallContext<'_>,
     what: &str,
     ask: impl Fn() -> F,
 ) -> Result<T, ToolOutcome>
@@ -52,7 +51,7 @@ where
         }
         waited += pause;
         tokio::select! {
-            () = tool_context.cancel().cancelled() => return Err(failed(what, &error)),
+            () = context.cancel.cancelled() => return Err(failed(what, &error)),
             () = tokio::time::sleep(pause) => {}
         }
     }
@@ -95,14 +94,12 @@ fn leaves(command: &str) -> bool {
 async fn tell(context: &ThreadContext, error: &Error, why: &str) {
     let (block, _) = block_of(error);
     let hour = context.now_ms() / (60 * 60 * 1000);
-    let (short, role) = (context.thread.short(), context.role());
-    let idem = Idem::new(format!("{short}-{role}-waits-{block:?}-{hour}"));
+    let idem = context.key(format_args!("waits-{block:?}-{hour}"));
     let text = format!(
         "I cannot go on for now: {why}. Nothing of the work is lost, and I go on by myself as soon as it answers."
     );
     let text = context.agent.clean(&text);
-    let said = context.poster.say(&context.thread, idem, &text, Vec::new());
-    if let Err(error) = said.await {
+    if let Err(error) = context.say(idem, &text).await {
         warn!(%error, "that the forge does not answer could not be told");
     }
 }

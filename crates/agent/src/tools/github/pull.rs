@@ -2,18 +2,16 @@
 
 use std::{fmt::Write, time::Duration};
 
-use butler_policy::Permit;
-use butler_protocol::{PrNumber, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::{PrNumber, Tier, ToolOutcome};
 use butler_repo::{Author, NewComment, Place};
-use butler_tools::{ToolContext, fenced};
+use butler_tools::fenced;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::issue::name;
-use crate::thread::context::ThreadContext;
-use crate::tools::{ChatTool, SLOW, failed, spec};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, SLOW, refuse};
 
-pub(crate) struct GhStatus(pub ThreadContext);
+pub(crate) struct GhStatus;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct StatusInput {
@@ -29,34 +27,23 @@ impl ChatTool for GhStatus {
     const TIER: Tier = Tier::Read;
     const DEADLINE: Duration = SLOW;
 
-    fn told() -> ToolSpec {
-        spec::<StatusInput>(
-            Self::NAME,
-            "Shows a pull request as its forge has it: state, head, the checks that ran there, and \
+    const TOLD: &'static str = "Shows a pull request as its forge has it: state, head, the checks that ran there, and \
              what people wrote below it, which is text from outside. \
-             Example: {\"number\": 3}",
-        )
-    }
+             Example: {\"number\": 3}";
 
-    async fn act(
-        &self,
-        permit: &Permit,
-        input: StatusInput,
-        tool_context: &ToolContext,
-    ) -> ToolOutcome {
-        let context = &self.0;
-        let Some(pr) = pull(context, input.number, tool_context).await else {
-            return ToolOutcome::error("this thread has no pull request yet; give a `number`");
+    async fn act(context: &CallContext<'_>, input: StatusInput) -> Answer {
+        let Some(pr) = pull(context, input.number).await else {
+            return refuse("this thread has no pull request yet; give a `number`");
         };
-        let (forge, cancel) = (&context.agent.forge, tool_context.cancel());
-        let view = match forge.view(pr, cancel).await {
-            Ok(view) => view,
-            Err(error) => return failed("the pull request could not be read", &error),
-        };
-        let checks = match forge.checks(pr, cancel).await {
-            Ok(checks) => checks,
-            Err(error) => return failed("its checks could not be read", &error),
-        };
+        let (forge, cancel) = (&context.agent.forge, &context.cancel);
+        let view = forge
+            .view(pr, cancel)
+            .await
+            .or_failed("the pull request could not be read")?;
+        let checks = forge
+            .checks(pr, cancel)
+            .await
+            .or_failed("its checks could not be read")?;
         let mut text = format!(
             "{pr} {} ({:?}), head {}\n",
             view.title, view.state, view.head
@@ -70,11 +57,12 @@ impl ChatTool for GhStatus {
         for comment in &view.comments {
             let _ = writeln!(text, "\n{}: {}", name(&comment.author), comment.body);
         }
-        ToolOutcome::ok(fenced(permit.call(), &format!("pull request {pr}"), &text))
+        let text = fenced(context.id(), &format!("pull request {pr}"), &text);
+        Ok(ToolOutcome::ok(text))
     }
 }
 
-pub(crate) struct GhComment(pub ThreadContext);
+pub(crate) struct GhComment;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct CommentInput {
@@ -94,49 +82,31 @@ impl ChatTool for GhComment {
     const NAME: &'static str = "GHComment";
     const DEADLINE: Duration = SLOW;
 
-    fn told() -> ToolSpec {
-        spec::<CommentInput>(
-            Self::NAME,
-            "Comments on a pull request, as a whole or at a line. Use it for a review of a pull \
+    const TOLD: &'static str = "Comments on a pull request, as a whole or at a line. Use it for a review of a pull \
              request that people wrote; your verdict on the team's own one is put there by the \
              runtime. Others see it. Not for the thread (SendMessage) nor for issues. Example: \
-             {\"number\": 3, \"place\": \"notes.sh:40\", \"text\": \"an empty list is not handled\"}",
-        )
-    }
+             {\"number\": 3, \"place\": \"notes.sh:40\", \"text\": \"an empty list is not handled\"}";
 
-    async fn act(
-        &self,
-        permit: &Permit,
-        input: CommentInput,
-        tool_context: &ToolContext,
-    ) -> ToolOutcome {
-        let context = &self.0;
-        let Some(pr) = pull(context, input.number, tool_context).await else {
-            return ToolOutcome::error("this thread has no pull request yet; give a `number`");
+    async fn act(context: &CallContext<'_>, input: CommentInput) -> Answer {
+        let Some(pr) = pull(context, input.number).await else {
+            return refuse("this thread has no pull request yet; give a `number`");
         };
         let place = match input.place.as_deref().map(place) {
-            None => None,
-            Some(Some(place)) => Some(place),
-            Some(None) => return ToolOutcome::error("`place` is written as path:line"),
+            Some(None) => return refuse("`place` is written as path:line"),
+            place => place.flatten(),
         };
         if input.text.trim().is_empty() {
-            return ToolOutcome::error("`text` is empty: say what should stand there");
+            return refuse("`text` is empty: say what should stand there");
         }
         let comment = NewComment {
             author: Author::Role(context.role()),
             body: context.agent.clean(&input.text),
             place,
-            key: permit.call().to_string(),
+            key: context.id().to_string(),
         };
-        match context
-            .agent
-            .forge
-            .comment(pr, &comment, tool_context.cancel())
-            .await
-        {
-            Ok(_) => ToolOutcome::ok(format!("commented on {pr}")),
-            Err(error) => failed("the comment was not put there", &error),
-        }
+        let commented = context.agent.forge.comment(pr, &comment, &context.cancel);
+        commented.await.or_failed("the comment was not put there")?;
+        Ok(ToolOutcome::ok(format!("commented on {pr}")))
     }
 }
 
@@ -148,17 +118,13 @@ pub(crate) fn place(text: &str) -> Option<Place> {
 }
 
 /// The named one, else the one of this thread's branch.
-async fn pull(
-    context: &ThreadContext,
-    number: Option<u64>,
-    tool_context: &ToolContext,
-) -> Option<PrNumber> {
+async fn pull(context: &CallContext<'_>, number: Option<u64>) -> Option<PrNumber> {
     if let Some(number) = number {
         return Some(PrNumber(number));
     }
     let worktree = context.agent.repo.find(&context.thread).await.ok()??;
     let forge = &context.agent.forge;
-    let found = forge.find(&worktree.branch, tool_context.cancel()).await;
+    let found = forge.find(&worktree.branch, &context.cancel).await;
     found.ok()?.map(|pull| pull.number)
 }
 

@@ -3,17 +3,15 @@
 
 use std::time::Duration;
 
-use butler_policy::Permit;
-use butler_protocol::{CommitSha, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::{CommitSha, Tier, ToolOutcome};
 use butler_repo::{NewRelease, Release};
-use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::tools::{ChatTool, SLOW, failed, spec};
-use crate::{AgentError, thread::context::ThreadContext};
+use crate::AgentError;
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, SLOW, refuse};
 
-pub(crate) struct GhRelease(pub ThreadContext);
+pub(crate) struct GhRelease;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
@@ -33,41 +31,34 @@ impl ChatTool for GhRelease {
     const TIER: Tier = Tier::Destructive;
     const DEADLINE: Duration = SLOW;
 
-    fn told() -> ToolSpec {
-        spec::<Input>(
-            Self::NAME,
-            "Publishes what is on the default branch as a release: tag, title, notes. A person is \
+    const TOLD: &'static str = "Publishes what is on the default branch as a release: tag, title, notes. A person is \
              asked before every call and sees exactly this. Use it last, when version and changelog \
              are merged and the person wants to publish. Example: {\"tag\": \"v1.2.0\", \"title\": \
-             \"notes 1.2\", \"notes\": \"- list --json\"}",
-        )
-    }
+             \"notes 1.2\", \"notes\": \"- list --json\"}";
 
-    async fn act(&self, _permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
+    async fn act(context: &CallContext<'_>, input: Input) -> Answer {
         let tag = input.tag.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
         if tag.is_empty() || !tag.chars().all(plain) || tag.starts_with('-') {
-            return ToolOutcome::error("`tag` is not a version, as in v1.2.0");
+            return refuse("`tag` is not a version, as in v1.2.0");
         }
-        match publish(&self.0, tag, &input, tool_context).await {
-            Ok(made) => ToolOutcome::ok(format!(
-                "released {} at {}{}",
-                made.tag,
-                made.commit,
-                made.url.map_or_else(String::new, |url| format!(", {url}"))
-            )),
-            Err(error) => failed("nothing was released", &error),
-        }
+        let made = publish(context, tag, &input).await;
+        let made = made.or_failed("nothing was released")?;
+        Ok(ToolOutcome::ok(format!(
+            "released {} at {}{}",
+            made.tag,
+            made.commit,
+            made.url.map_or_else(String::new, |url| format!(", {url}"))
+        )))
     }
 }
 
 async fn publish(
-    context: &ThreadContext,
+    context: &CallContext<'_>,
     tag: &str,
     input: &Input,
-    tool_context: &ToolContext,
 ) -> Result<Release, AgentError> {
-    let (agent, cancel) = (&context.agent, tool_context.cancel());
+    let (agent, cancel) = (&context.agent, &context.cancel);
     agent.repo.fetch(cancel).await?;
     let head = agent.repo.default_ref();
     let call = agent.repo.git().call(["rev-parse", "--verify", &head]);

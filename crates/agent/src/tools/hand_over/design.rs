@@ -5,6 +5,7 @@ use butler_policy::{Right, Scope, right};
 use butler_protocol::{Design, Finding, HandOver, Role, Severity, ToolOutcome};
 
 use super::Input;
+use crate::tools::refuse;
 use crate::{decide::review, thread::context::ThreadContext};
 
 /// Whoever keeps designs is the one who makes them.
@@ -15,9 +16,7 @@ pub(super) fn designs(role: Role) -> bool {
 /// The design, whole.
 pub(super) fn design(context: &ThreadContext, input: &Input) -> Result<HandOver, ToolOutcome> {
     if !designs(context.role()) {
-        return Err(ToolOutcome::error(
-            "refused: only the Artist hands over a design",
-        ));
+        return refuse("refused: only the Artist hands over a design");
     }
     let list = |items: &[String]| {
         let items = items.iter().map(|item| item.trim().to_owned());
@@ -42,10 +41,10 @@ pub(super) fn design(context: &ThreadContext, input: &Input) -> Result<HandOver,
         .map(|(name, _)| format!("`{}` is missing", name.to_lowercase()))
         .collect();
     if !lacks.is_empty() {
-        return Err(ToolOutcome::error(format!(
+        return refuse(format!(
             "refused: whatever a design leaves open, the Coder decides: {}; where nothing changes, say so in a word",
             lacks.join(", ")
-        )));
+        ));
     }
     Ok(HandOver::Design(Box::new(design)))
 }
@@ -55,32 +54,28 @@ pub(super) fn design(context: &ThreadContext, input: &Input) -> Result<HandOver,
 pub(super) fn look(context: &ThreadContext, input: &Input) -> Result<HandOver, ToolOutcome> {
     let facts = context.facts();
     let Some(mut body) = facts.surface.to_look.clone() else {
-        return Err(ToolOutcome::error(
-            "refused: nothing waits for a look at its pictures",
-        ));
+        return refuse("refused: nothing waits for a look at its pictures");
     };
     let HandOver::ReadyForReview {
         summary, pr, look, ..
     } = &mut *body
     else {
-        return Err(ToolOutcome::error(
-            "refused: what was handed over is no change",
-        ));
+        return refuse("refused: what was handed over is no change");
     };
     let Some(approved) = input.approved else {
-        return Err(ToolOutcome::error(
+        return refuse(
             "`approved` is missing: true when it may go to the review as it looks, else false",
-        ));
+        );
     };
     let mut findings: Vec<Finding> = input.findings.iter().map(Finding::from).collect();
     let open = findings.iter().any(|one| one.severity >= Severity::Medium);
     match (approved, findings.is_empty()) {
-        (true, _) if open => Err(ToolOutcome::error(
-            "refused: nothing above `low` may be open when it goes to the review",
-        )),
-        (false, true) => Err(ToolOutcome::error(
-            "`findings` is missing: say what has to change, one each, or approve",
-        )),
+        (true, _) if open => {
+            refuse("refused: nothing above `low` may be open when it goes to the review")
+        }
+        (false, true) => {
+            refuse("`findings` is missing: say what has to change, one each, or approve")
+        }
         (false, false) => {
             number(&mut findings, &facts.surface.findings);
             Ok(HandOver::Look {

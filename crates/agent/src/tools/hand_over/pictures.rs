@@ -2,12 +2,13 @@
 //! every page that its builder has looked at, posted side by side. Nothing depends on
 //! them but the Artist's look, so what cannot be taken is logged and left out.
 
-use butler_policy::Permit;
+use crate::tools::failed;
 use butler_protocol::{Picture, RefusedFor, ToolOutcome};
-use butler_tools::{Shot, ToolContext, before_and_after};
+use butler_tools::{Shot, before_and_after};
 use butler_turn::Surface;
 
-use crate::{decide::surface, thread::context::ThreadContext};
+use crate::decide::surface;
+use crate::tools::CallContext;
 
 /// More pages show nothing more.
 const MOST: usize = 4;
@@ -17,10 +18,8 @@ const MOST: usize = 4;
 /// # Errors
 /// When it was designed how it looks, and nobody has looked.
 pub(super) async fn take(
-    context: &ThreadContext,
-    permit: &Permit,
+    context: &CallContext<'_>,
     known: &Surface,
-    tool_context: &ToolContext,
 ) -> Result<Vec<Picture>, ToolOutcome> {
     if surface::is_unseen(known) {
         return Err(ToolOutcome::refused(
@@ -29,14 +28,14 @@ pub(super) async fn take(
         ));
     }
     // Where commands ask first, nothing runs by itself.
-    if permit.unconfined() {
+    if context.permit.unconfined() {
         return Ok(Vec::new());
     }
     let mut shots: Vec<Shot> = known.shots.iter().rev().filter_map(Shot::of_call).collect();
     shots.truncate(MOST);
     let (mut files, mut lines) = (Vec::new(), Vec::new());
     for (number, shot) in (1..).zip(shots.iter().rev()) {
-        match before_and_after(tool_context, permit, shot).await {
+        match before_and_after(context.tools, context.permit, shot).await {
             Ok(taken) => {
                 let what = if taken.had_before {
                     "before and after"
@@ -57,7 +56,7 @@ pub(super) async fn take(
     }
     let names: Vec<String> = files.iter().map(|(name, _)| name.clone()).collect();
     let text = format!("How it looks:\n\n{}", lines.join("\n"));
-    let idem = context.idem(permit.call());
+    let idem = context.idem(context.id());
     let idem = butler_protocol::Idem::new(format!("{idem}-pictures"));
     let poster = &context.poster;
     match poster
@@ -73,7 +72,7 @@ pub(super) async fn take(
                 message: posted.ts.clone(),
             })
             .collect()),
-        Err(error) => Err(super::failed("the pictures were not posted", &error)),
+        Err(error) => Err(failed("the pictures were not posted", &error)),
     }
 }
 

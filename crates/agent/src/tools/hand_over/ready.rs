@@ -3,47 +3,42 @@
 
 use std::collections::BTreeSet;
 
-use butler_policy::Permit;
 use butler_protocol::{
-    CallId, CommitSha, HandOver, PrNumber, Receipt, Record, RefusedFor, Said, ToolOutcome,
+    CommitSha, HandOver, PrNumber, Receipt, Record, RefusedFor, Said, ToolOutcome,
 };
 use butler_repo::{Author, DiffOf, Error, NewComment, NewPull, Worktree, with_block};
-use butler_tools::{Tool, ToolContext, tools::RunChecks};
+use butler_tools::{Tool, tools::RunChecks};
 use serde_json::json;
 
-use super::{Answer, Input, builds, pictures};
+use super::{CommentAnswer, Input, builds, pictures};
+use crate::tools::{CallContext, OrFailed, refuse};
 use crate::{
     decide::surface,
     tell::{forge_text, render},
-    thread::{context::ThreadContext, tool_session},
-    tools::{failed, github::patience::until_it_answers},
+    thread::tool_session,
+    tools::github::patience::until_it_answers,
     upkeep::{overlap, pull_news, pull_page},
 };
 
 pub(super) async fn ready(
-    context: &ThreadContext,
-    permit: &Permit,
+    context: &CallContext<'_>,
     input: &Input,
-    tool_context: &ToolContext,
 ) -> Result<HandOver, ToolOutcome> {
-    let call = permit.call();
     if !builds(context.role()) {
-        return Err(ToolOutcome::error(
-            "refused: only the Coder hands over for review",
-        ));
+        return refuse("refused: only the Coder hands over for review");
     }
     let agent = &context.agent;
     let worktree = agent
         .repo
         .find(&context.thread)
         .await
-        .map_err(|error| failed("the worktree could not be found", &error))?
+        .or_failed("the worktree could not be found")?
         .ok_or_else(|| ToolOutcome::error("refused: this thread has no branch yet"))?;
-    sound(context, &worktree, tool_context).await?;
+    sound(context, &worktree).await?;
     let tree = worktree
         .tree()
         .await
-        .map_err(|error| failed("the files could not be hashed", &error))?;
+        .or_failed("the files could not be hashed")?;
     let (receipt, unverified, round, plan, task) = {
         let facts = context.facts();
         let plan = facts.plan().map(|(_, plan)| plan.clone());
@@ -58,7 +53,7 @@ pub(super) async fn ready(
     let receipt = receipt.filter(|receipt| receipt.tree == tree);
     let (receipt, said) = match receipt {
         Some(receipt) => (Some(receipt), None),
-        None => run_checks(context, permit, tool_context).await,
+        None => run_checks(context).await,
     };
     let receipt = receipt.filter(|receipt| receipt.tree == tree);
     if !receipt.as_ref().is_some_and(Receipt::green) && unverified == 0 {
@@ -71,23 +66,18 @@ pub(super) async fn ready(
         ));
     }
     let known = context.facts().surface.clone();
-    let pictures = pictures::take(context, permit, &known, tool_context).await?;
+    let pictures = pictures::take(context, &known).await?;
     let title = plan.as_ref().map(|plan| plan.title.clone());
     let title = agent.clean(&title.unwrap_or_else(|| first_line(&input.text)));
-    let head = publish(context, &worktree, call, &title, tool_context).await?;
-    let clashes = overlap::conflicts(context, &worktree, &title, tool_context.cancel()).await;
+    let head = publish(context, &worktree, &title).await?;
+    let clashes = overlap::conflicts(context, &worktree, &title).await;
     let below = worktree
-        .stacked(tool_context.cancel())
+        .stacked(&context.cancel)
         .await
-        .map_err(|error| failed("what the branch stands on could not be looked at", &error))?;
+        .or_failed("what the branch stands on could not be looked at")?;
     let text = pull_page::text(context, &input.text, receipt.as_ref(), Some(&pictures))
         .await
-        .map_err(|error| {
-            failed(
-                "the text of the pull request could not be put together",
-                &error,
-            )
-        })?;
+        .or_failed("the text of the pull request could not be put together")?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         base: below.map(|below| below.branch),
@@ -96,14 +86,14 @@ pub(super) async fn ready(
         // Until our own review is done.
         draft: true,
     };
-    let create = || agent.forge.create(&new, tool_context.cancel());
+    let create = || agent.forge.create(&new, &context.cancel);
     let what = "the pull request could not be opened";
-    let pr = until_it_answers(context, tool_context, what, create).await?;
-    pull_page::update(context, &pr, None, &text, tool_context.cancel()).await;
-    pull_page::label(context, &pr, tool_context.cancel()).await;
-    pull_news::opened(context, &worktree, &pr, &head, tool_context.cancel()).await;
-    say_checks(context, &head, receipt.as_ref(), tool_context).await;
-    answer(context, &head, &input.answers, tool_context).await?;
+    let pr = until_it_answers(context, what, create).await?;
+    pull_page::update(context, &pr, None, &text).await;
+    pull_page::label(context, &pr).await;
+    pull_news::opened(context, &worktree, &pr, &head).await;
+    say_checks(context, &head, receipt.as_ref()).await;
+    answer(context, &head, &input.answers).await?;
     // A forecast that fails is none: it warns, it does not decide.
     let warnings = clashes.unwrap_or_default();
     let warnings: String = warnings.iter().map(|one| format!("\n\n⚠ {one}")).collect();
@@ -123,12 +113,7 @@ pub(super) async fn ready(
 }
 
 /// The forge shows our receipt beside its own checks. Nothing depends on it.
-async fn say_checks(
-    context: &ThreadContext,
-    head: &CommitSha,
-    receipt: Option<&Receipt>,
-    tool_context: &ToolContext,
-) {
+async fn say_checks(context: &CallContext<'_>, head: &CommitSha, receipt: Option<&Receipt>) {
     let green = receipt.is_some_and(Receipt::green);
     let said = receipt.map_or_else(
         || "unverified: no checks ran on these files".to_owned(),
@@ -139,7 +124,7 @@ async fn say_checks(
         },
     );
     let forge = &context.agent.forge;
-    let told = forge.set_status(head, green, &said, tool_context.cancel());
+    let told = forge.set_status(head, green, &said, &context.cancel);
     if let Err(error) = told.await {
         tracing::warn!(%error, "the forge does not show our checks");
     }
@@ -147,13 +132,12 @@ async fn say_checks(
 
 /// Whoever commented on the forge is answered there, below their words, once each.
 async fn answer(
-    context: &ThreadContext,
+    context: &CallContext<'_>,
     head: &CommitSha,
-    answers: &[Answer],
-    tool_context: &ToolContext,
+    answers: &[CommentAnswer],
 ) -> Result<(), ToolOutcome> {
     let open = context.facts().pulls.to_answer.clone();
-    let gone = gone_lines(context, &open, tool_context).await;
+    let gone = gone_lines(context, &open).await;
     for (pr, said) in &open {
         let given = answers.iter().find(|answer| answer.to == said.id);
         let text = given.map_or("This was looked at.", |answer| answer.text.trim());
@@ -177,27 +161,23 @@ async fn answer(
             key: format!("answer-{}", said.id),
         };
         let forge = &context.agent.forge;
-        let reply = || forge.reply(*pr, &said.id, &comment, tool_context.cancel());
+        let reply = || forge.reply(*pr, &said.id, &comment, &context.cancel);
         let what = "a comment could not be answered";
-        until_it_answers(context, tool_context, what, reply).await?;
+        until_it_answers(context, what, reply).await?;
     }
     Ok(())
 }
 
 /// Those of the comments whose line is gone by now: what was pushed may have changed it.
 /// Where that cannot be seen, what was seen before holds.
-async fn gone_lines(
-    context: &ThreadContext,
-    open: &[(PrNumber, Said)],
-    tool_context: &ToolContext,
-) -> BTreeSet<String> {
+async fn gone_lines(context: &CallContext<'_>, open: &[(PrNumber, Said)]) -> BTreeSet<String> {
     let numbers: BTreeSet<PrNumber> = open.iter().map(|(pr, _)| *pr).collect();
     if numbers.is_empty() {
         return BTreeSet::new();
     }
     let numbers: Vec<PrNumber> = numbers.into_iter().collect();
     let forge = &context.agent.forge;
-    match forge.look(&numbers, tool_context.cancel()).await {
+    match forge.look(&numbers, &context.cancel).await {
         Ok(now) => {
             let said = now.into_iter().flat_map(|pull| pull.said);
             said.filter(|one| one.outdated).map(|one| one.id).collect()
@@ -211,16 +191,15 @@ async fn gone_lines(
 
 /// The checks, where nobody ran them on these files: what the hand-over needs is
 /// not worth a turn of the model. Not where commands ask first.
-async fn run_checks(
-    context: &ThreadContext,
-    permit: &Permit,
-    tool_context: &ToolContext,
-) -> (Option<Receipt>, Option<String>) {
-    if permit.unconfined() || context.agent.rules().checks.is_empty() {
+async fn run_checks(context: &CallContext<'_>) -> (Option<Receipt>, Option<String>) {
+    if context.permit.unconfined() || context.agent.rules().checks.is_empty() {
         return (None, None);
     }
-    let said = RunChecks.run(permit, &json!({}), tool_context).await.text;
-    let receipt = tool_context.take_receipt(permit.call());
+    let said = RunChecks
+        .run(context.permit, &json!({}), context.tools)
+        .await
+        .text;
+    let receipt = context.tools.take_receipt(context.id());
     if let Some(receipt) = &receipt {
         context.write(Record::Checked {
             receipt: receipt.clone(),
@@ -230,72 +209,62 @@ async fn run_checks(
 }
 
 /// There is a plan that a person approved, and something was done for it.
-async fn sound(
-    context: &ThreadContext,
-    worktree: &Worktree,
-    tool_context: &ToolContext,
-) -> Result<(), ToolOutcome> {
+async fn sound(context: &CallContext<'_>, worktree: &Worktree) -> Result<(), ToolOutcome> {
     let approved = tool_session::plan_approved(context)
         .await
-        .map_err(|error| failed("the plan's approval could not be looked up", &error))?;
+        .or_failed("the plan's approval could not be looked up")?;
     if !approved {
-        return Err(ToolOutcome::error(
+        return refuse(
             "refused: no person has approved a plan for this, so there is nothing to review; ask the PM for one with HandOver(kind: question)",
-        ));
+        );
     }
     let marked = worktree
-        .unsettled(tool_context.cancel())
+        .unsettled(&context.cancel)
         .await
-        .map_err(|error| failed("the conflict could not be looked at", &error))?;
+        .or_failed("the conflict could not be looked at")?;
     if !marked.is_empty() {
-        let names: Vec<String> = marked
-            .iter()
-            .map(|file| file.display().to_string())
-            .collect();
-        return Err(ToolOutcome::error(format!(
+        return refuse(format!(
             "refused: there are conflict marks left in {}; settle them, run the checks, then hand over",
-            names.join(", ")
-        )));
+            render::names(&marked).join(", ")
+        ));
     }
     let diff = worktree
-        .diff(DiffOf::Thread, tool_context.cancel())
+        .diff(DiffOf::Thread, &context.cancel)
         .await
-        .map_err(|error| failed("the change could not be looked at", &error))?;
+        .or_failed("the change could not be looked at")?;
     if diff.trim().is_empty() {
-        return Err(ToolOutcome::error(
+        return refuse(
             "refused: the branch changes nothing, so there is nothing to review; do what the plan says, or tell the PM with HandOver(kind: question) why nothing needs to change",
-        ));
+        );
     }
     Ok(())
 }
 
 /// Commits what there is and pushes; both recognise their own repeat.
 async fn publish(
-    context: &ThreadContext,
+    context: &CallContext<'_>,
     worktree: &Worktree,
-    call: &CallId,
     title: &str,
-    tool_context: &ToolContext,
 ) -> Result<CommitSha, ToolOutcome> {
     let mut trailers = vec![
         ("CodeButler-Thread".to_owned(), context.thread.to_string()),
-        ("CodeButler-Call".to_owned(), call.to_string()),
+        ("CodeButler-Call".to_owned(), context.id().to_string()),
     ];
     if let Some(request) = &context.facts().request {
         trailers.push(("Requested-by".to_owned(), request.name.clone()));
     }
     worktree
-        .commit_all(context.role(), title, &trailers, tool_context.cancel())
+        .commit_all(context.role(), title, &trailers, &context.cancel)
         .await
-        .map_err(|error| failed("the change could not be committed", &error))?;
+        .or_failed("the change could not be committed")?;
     let push = || async {
-        match worktree.push(tool_context.cancel()).await {
+        match worktree.push(&context.cancel).await {
             Err(Error::BranchGone { branch }) => Ok(Err(branch)),
             pushed => pushed.map(Ok),
         }
     };
     let what = "the branch could not be pushed";
-    let pushed = until_it_answers(context, tool_context, what, push).await?;
+    let pushed = until_it_answers(context, what, push).await?;
     pushed.map_err(|branch| ToolOutcome::error(format!(
         "refused: somebody deleted `{branch}` on the remote, so it is not pushed again. Ask the person with AskUser: they can restore it there, or say that this is given up"
     )))

@@ -9,20 +9,17 @@ use butler_protocol::{
     ReviewPlan, Risk, Severity, TestLevel, ToolOutcome, Verdict,
 };
 use butler_repo::{Author, NewComment, tree_of};
-use butler_tools::ToolContext;
 use butler_turn::{Form, Ready};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Input;
+use crate::tools::{CallContext, OrFailed, refuse};
 use crate::{
     decide::review::{self, Depth, FormChecks},
     tell::{change, forge_text, render},
     thread::context::ThreadContext,
-    tools::{
-        failed,
-        github::{patience::until_it_answers, pull},
-    },
+    tools::github::{patience::until_it_answers, pull},
     upkeep::overlap,
 };
 
@@ -99,13 +96,12 @@ impl From<&TestInput> for PlannedTest {
 /// The first pass. A missing test ends it: it goes back to the Coder before
 /// anybody talks about the logic.
 pub(crate) async fn first_pass(
-    context: &ThreadContext,
+    context: &CallContext<'_>,
     input: &Input,
-    tool_context: &ToolContext,
 ) -> Result<HandOver, ToolOutcome> {
     let ready = handed_over(context)?;
     let form = said(context, input);
-    all_right(&form.problems(depth(context, &ready, tool_context).await))?;
+    all_right(&form.problems(depth(context, &ready).await))?;
     if form.lacks_tests() {
         return give(
             context,
@@ -115,7 +111,6 @@ pub(crate) async fn first_pass(
                 approved: false,
                 form,
             },
-            tool_context,
         )
         .await;
     }
@@ -148,18 +143,17 @@ pub(crate) fn second_pass(context: &ThreadContext) -> ToolOutcome {
 
 /// The verdict on what was handed over last.
 pub(crate) async fn verdict(
-    context: &ThreadContext,
+    context: &CallContext<'_>,
     input: &Input,
-    tool_context: &ToolContext,
 ) -> Result<HandOver, ToolOutcome> {
     let ready = handed_over(context)?;
-    let depth = depth(context, &ready, tool_context).await;
+    let depth = depth(context, &ready).await;
     let form = said(context, input);
     let mut problems = form.problems(depth);
     if depth == Depth::TwoPasses && !context.facts().review.first_pass && !problems.is_empty() {
-        return Err(ToolOutcome::error(
+        return refuse(
             "refused: before the verdict comes HandOver(kind: review_plan) with invariants, risks and tests, so that it is known what the change is judged by",
-        ));
+        );
     }
     if input.approved.is_none() {
         problems.push("`approved` is missing: true when it may be merged, else false".to_owned());
@@ -170,14 +164,7 @@ pub(crate) async fn verdict(
     ));
     all_right(&problems)?;
     let approved = input.approved.unwrap_or_default();
-    give(
-        context,
-        input,
-        &ready,
-        Judged { approved, form },
-        tool_context,
-    )
-    .await
+    give(context, input, &ready, Judged { approved, form }).await
 }
 
 struct Judged {
@@ -187,9 +174,7 @@ struct Judged {
 
 fn handed_over(context: &ThreadContext) -> Result<Ready, ToolOutcome> {
     if !super::reviews(context.role()) {
-        return Err(ToolOutcome::error(
-            "refused: only the Reviewer reviews and gives a verdict",
-        ));
+        return refuse("refused: only the Reviewer reviews and gives a verdict");
     }
     context.facts().review.ready.clone().ok_or_else(|| {
         ToolOutcome::error("refused: nothing was handed over for review in this thread")
@@ -201,7 +186,7 @@ fn all_right(problems: &[String]) -> Result<(), ToolOutcome> {
     if problems.is_empty() {
         return Ok(());
     }
-    Err(ToolOutcome::error(problems.join("; ")))
+    refuse(problems.join("; "))
 }
 
 fn numbers(input: &Input) -> Vec<&str> {
@@ -223,10 +208,10 @@ fn said(context: &ThreadContext, input: &Input) -> Form {
     form.or(context.facts().review.form.as_ref())
 }
 
-async fn depth(context: &ThreadContext, ready: &Ready, tool_context: &ToolContext) -> Depth {
+async fn depth(context: &CallContext<'_>, ready: &Ready) -> Depth {
     if context.is_small() {
         Depth::FindingsOnly
-    } else if ready.simple || review::only_texts(&changed(context, tool_context).await) {
+    } else if ready.simple || review::only_texts(&changed(context).await) {
         Depth::OnePass
     } else {
         Depth::TwoPasses
@@ -234,9 +219,9 @@ async fn depth(context: &ThreadContext, ready: &Ready, tool_context: &ToolContex
 }
 
 /// What the branch changed; when that cannot be told, it is not called texts.
-async fn changed(context: &ThreadContext, tool_context: &ToolContext) -> Vec<String> {
+async fn changed(context: &CallContext<'_>) -> Vec<String> {
     match context.agent.repo.find(&context.thread).await {
-        Ok(Some(worktree)) => overlap::changed_by(context, &worktree.branch, tool_context.cancel())
+        Ok(Some(worktree)) => overlap::changed_by(context, &worktree.branch)
             .await
             .unwrap_or_default(),
         _ => Vec::new(),
@@ -244,11 +229,10 @@ async fn changed(context: &ThreadContext, tool_context: &ToolContext) -> Vec<Str
 }
 
 async fn give(
-    context: &ThreadContext,
+    context: &CallContext<'_>,
     input: &Input,
     ready: &Ready,
     judged: Judged,
-    tool_context: &ToolContext,
 ) -> Result<HandOver, ToolOutcome> {
     let Judged { approved, form } = judged;
     // What was a risk in an earlier round is one now only if it was said again.
@@ -257,7 +241,7 @@ async fn give(
     let mut findings: Vec<Finding> = input.findings.iter().map(Finding::from).collect();
     review::agrees(approved, &form, &findings).map_err(ToolOutcome::error)?;
     if ready.round > 1 {
-        let changed = changed_since(context, ready, tool_context).await;
+        let changed = changed_since(context, ready).await;
         all_right(&changed.map_or_else(Vec::new, |changed| {
             review::too_late(&findings, &known, ready.round, &changed)
         }))?;
@@ -266,14 +250,14 @@ async fn give(
     review::number(&mut findings, &known);
     let tree = tree_of(context.agent.repo.git(), ready.head.as_str())
         .await
-        .map_err(|error| failed("the reviewed commit could not be read", &error))?;
+        .or_failed("the reviewed commit could not be read")?;
     // The Reviewer's own run counts as much as the Coder's.
     let own = context.facts().receipt.clone();
     let mut receipts: Vec<Receipt> = own.into_iter().chain(ready.receipt.clone()).collect();
     receipts.retain(|receipt| receipt.tree == tree);
     receipts.sort_by_key(|receipt| !receipt.green());
     let receipt = receipts.into_iter().next();
-    let unread = unread(context, ready, tool_context).await;
+    let unread = unread(context, ready).await;
     if approved {
         stands(context, receipt.as_ref(), &unread)?;
     }
@@ -299,15 +283,14 @@ async fn give(
         verdict,
         pr: ready.pr,
     };
-    comment(context, ready.pr, ready.round, &body, tool_context).await?;
+    comment(context, ready.pr, ready.round, &body).await?;
     Ok(body)
 }
 
 /// The lines that changed since the round before; nothing when that is not known.
 async fn changed_since(
-    context: &ThreadContext,
+    context: &CallContext<'_>,
     ready: &Ready,
-    tool_context: &ToolContext,
 ) -> Option<Vec<(String, u64, u64)>> {
     let before = context
         .facts()
@@ -316,25 +299,23 @@ async fn changed_since(
         .given_before(&ready.head)
         .cloned()?;
     let repo = &context.agent.repo;
-    let diff = repo.changed_since(&before, &ready.head, tool_context.cancel());
+    let diff = repo.changed_since(&before, &ready.head, &context.cancel);
     let diff = diff.await.ok()?;
     Some(change::changed_lines(&diff))
 }
 
 /// Changed files that were not opened as they are now. What cannot be looked at
 /// counts as opened by nobody, so it is said.
-async fn unread(context: &ThreadContext, ready: &Ready, tool_context: &ToolContext) -> Vec<String> {
+async fn unread(context: &CallContext<'_>, ready: &Ready) -> Vec<String> {
     let repo = &context.agent.repo;
-    let changes = repo.changes_of(&context.thread, &ready.head, tool_context.cancel());
+    let changes = repo.changes_of(&context.thread, &ready.head, &context.cancel);
     let Ok(changes) = changes.await else {
         return vec!["(the change could not be listed)".to_owned()];
     };
     let reading = context.facts().review.reading.clone();
     let mut stale = HashMap::new();
     for head in reading.earlier() {
-        let since = repo
-            .differing(&head, &ready.head, tool_context.cancel())
-            .await;
+        let since = repo.differing(&head, &ready.head, &context.cancel).await;
         stale.insert(head, since.ok());
     }
     let seen = |path: &str| match reading.opened_at(path) {
@@ -368,10 +349,10 @@ fn stands(
         ));
     }
     if !lacks.is_empty() {
-        return Err(ToolOutcome::error(format!(
+        return refuse(format!(
             "refused: nothing stands behind this approval: {}",
             lacks.join("; ")
-        )));
+        ));
     }
     if receipt.is_some_and(Receipt::green) || context.facts().review.hasty > 0 {
         return Ok(());
@@ -385,11 +366,10 @@ fn stands(
 /// One identity on the forge cannot approve its own pull request, so the verdict
 /// stands there as a comment.
 async fn comment(
-    context: &ThreadContext,
+    context: &CallContext<'_>,
     pr: PrNumber,
     round: u32,
     body: &HandOver,
-    tool_context: &ToolContext,
 ) -> Result<(), ToolOutcome> {
     let comment = NewComment {
         author: Author::Role(context.role()),
@@ -398,23 +378,18 @@ async fn comment(
         key: format!("verdict-{}-{round}", context.thread.short()),
     };
     let forge = &context.agent.forge;
-    let say = || forge.comment(pr, &comment, tool_context.cancel());
+    let say = || forge.comment(pr, &comment, &context.cancel);
     let what = "the verdict could not be put on the pull request";
-    until_it_answers(context, tool_context, what, say).await?;
+    until_it_answers(context, what, say).await?;
     if let HandOver::Verdict { verdict, .. } = body {
-        at_their_lines(context, pr, verdict, tool_context).await;
+        at_their_lines(context, pr, verdict).await;
     }
     Ok(())
 }
 
 /// Where others read along each finding stands at its line too. One about a line that
 /// the change does not show stands in the verdict only.
-async fn at_their_lines(
-    context: &ThreadContext,
-    pr: PrNumber,
-    verdict: &Verdict,
-    tool_context: &ToolContext,
-) {
+async fn at_their_lines(context: &CallContext<'_>, pr: PrNumber, verdict: &Verdict) {
     let forge = &context.agent.forge;
     for finding in verdict.findings.iter().filter(|_| forge.is_hosted()) {
         let Some(place) = pull::place(&finding.place) else {
@@ -433,7 +408,7 @@ async fn at_their_lines(
                 finding.id
             ),
         };
-        let posted = forge.comment(pr, &comment, tool_context.cancel()).await;
+        let posted = forge.comment(pr, &comment, &context.cancel).await;
         if let Err(error) = posted {
             tracing::info!(%error, finding = finding.id, "a finding stands in the verdict only");
         }

@@ -1,23 +1,20 @@
 //! LearnRepo: the Lead's way to have the project maps made. Code finds what changed
 //! since each map, and only the roles whose map that touches are asked, at once.
 
+use crate::tools::cards::park;
 use std::{fmt::Write, time::Duration};
 
 use butler_playbook::{ProjectMap, map_in, role_file};
-use butler_policy::{Duty, Permit};
-use butler_protocol::{
-    CallId, HandOver, Record, Role, Then, ToolOutcome, ToolSpec, Waiting, count_of,
-};
-use butler_tools::ToolContext;
+use butler_policy::Duty;
+use butler_protocol::{HandOver, Role, ToolOutcome, Waiting, count_of};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
 use super::propose_learnings::let_go;
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, SLOW};
 use crate::{
     AgentError,
     thread::context::{ThreadContext, request_nth},
-    tools::{ChatTool, SLOW, failed, spec},
     upkeep::tree::{Changed, Tree},
 };
 
@@ -44,7 +41,7 @@ const VIEWS: [(Role, &str); 4] = [
 /// More of a diff is read with GitDiff.
 const DIFF_CHARS: usize = 6_000;
 
-pub(crate) struct LearnRepo(pub ThreadContext);
+pub(crate) struct LearnRepo;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
@@ -59,78 +56,47 @@ impl ChatTool for LearnRepo {
     const NAME: &'static str = "LearnRepo";
     const DEADLINE: Duration = SLOW;
 
-    fn told() -> ToolSpec {
-        spec::<Input>(
-            Self::NAME,
-            "Asks PM, Coder, Reviewer and Artist for their project maps, all at once, and sleeps until \
+    const TOLD: &'static str = "Asks PM, Coder, Reviewer and Artist for their project maps, all at once, and sleeps until \
              they are there. Who has a map is asked only when the code it names has changed, and told \
-             what. Then write the map of what all should know with SaveMap. Example: {}",
-        )
-    }
+             what. Then write the map of what all should know with SaveMap. Example: {}";
 
-    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
-        let context = &self.0;
-        let wanted = match wanted(context, input.everything, tool_context.cancel()).await {
-            Ok(wanted) => wanted,
-            Err(error) => return failed("the tree could not be read", &error),
-        };
+    async fn act(context: &CallContext<'_>, input: Input) -> Answer {
+        let wanted = wanted(context, input.everything)
+            .await
+            .or_failed("the tree could not be read")?;
         if wanted.is_empty() {
-            let root = tool_context.workplace().root();
-            let gone = match let_go(context, permit.call(), root).await {
-                Ok(0) => String::new(),
-                Ok(count) => format!("; {} may go, each on a card", count_of(count, "learning")),
-                Err(error) => return failed("what should go was not put up", &error),
+            let root = context.tools.workplace().root();
+            let gone = match let_go(context, root).await? {
+                0 => String::new(),
+                count => format!("; {} may go, each on a card", count_of(count, "learning")),
             };
-            return ToolOutcome::ok(format!(
+            return Ok(ToolOutcome::ok(format!(
                 "nothing that the project maps name has changed since they were made{gone}: say so, \
                  and that `learn everything` makes them anew"
-            ));
+            )));
         }
         for (number, (role, text)) in (0..).zip(&wanted) {
-            if let Err(error) = ask(context, permit.call(), number, *role, text).await {
-                return failed("a role was not asked", &error);
-            }
+            let (to, text) = (*role, text.clone());
+            let key = context.idem_for(&request_nth(context.id(), number), "map");
+            let asked = context.give(context.id(), key, HandOver::MapWanted { to, text });
+            asked.await.or_failed("a role was not asked")?;
         }
         let from: Vec<Role> = wanted.into_iter().map(|(role, _)| role).collect();
         let names: Vec<&str> = from.iter().map(|role| role.title()).collect();
         let said = format!("asked: {}; their maps come together", names.join(", "));
         let deadline_ms = context.agent.answer_by_ms();
-        ToolOutcome::ok(said).then(Then::Park {
-            waiting: Waiting::Replies { deadline_ms, from },
-        })
+        Ok(park(said, Waiting::Replies { deadline_ms, from }))
     }
-}
-
-async fn ask(
-    context: &ThreadContext,
-    call: &CallId,
-    number: u32,
-    to: Role,
-    text: &str,
-) -> Result<(), butler_slack::SlackError> {
-    let body = HandOver::MapWanted {
-        to,
-        text: text.to_owned(),
-    };
-    let key = context.idem_for(&request_nth(call, number), "map");
-    let poster = &context.poster;
-    poster.hand_over(&context.thread, key, &body).await?;
-    context.write(Record::Gave {
-        call: call.clone(),
-        hand_over: Box::new(body),
-    });
-    Ok(())
 }
 
 /// Who is asked, and what each is told.
 async fn wanted(
     context: &ThreadContext,
     everything: bool,
-    cancel: &CancellationToken,
 ) -> Result<Vec<(Role, String)>, AgentError> {
     let repo = &context.agent.repo;
     let names = VIEWS.map(|(role, _)| role_file(role).name);
-    let (head, texts) = repo.memory_files(&names, cancel).await?;
+    let (head, texts) = repo.memory_files(&names, &context.cancel).await?;
     let tree = Tree::at(repo, &head).await?;
     let mut wanted = Vec::new();
     for ((role, view), text) in VIEWS.into_iter().zip(texts) {

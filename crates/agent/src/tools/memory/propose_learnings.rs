@@ -5,26 +5,20 @@
 use std::{collections::BTreeMap, path::Path};
 
 use butler_playbook::Topic;
-use butler_policy::Permit;
 use butler_protocol::{
-    CallId, Change, Confidence, DecisionKind, Fate, Proposal, Record, Remark, Role, Subject,
-    ToolOutcome, ToolSpec,
+    Change, Confidence, DecisionKind, Fate, Proposal, Record, Remark, Role, Subject, ToolOutcome,
 };
 use butler_slack::SlackError;
-use butler_tools::ToolContext;
 use butler_turn::ThreadFold;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::look_back::{self, Known, Point};
-use crate::tools::{ChatTool, failed, spec};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, refuse};
 use crate::{
-    decide::{
-        cards::{self, NewCard},
-        knowledge, learnings,
-    },
-    tell::{bill::Bill, joining, render, thread_logs},
+    decide::{cards::NewCard, knowledge, learnings},
+    tell::{bill::Bill, joining, render},
     thread::context::{ThreadContext, request_nth},
     upkeep::pruning,
 };
@@ -32,7 +26,7 @@ use crate::{
 /// More than this nobody reads on a phone.
 const MOST: usize = 8;
 
-pub(crate) struct ProposeLearnings(pub ThreadContext);
+pub(crate) struct ProposeLearnings;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
@@ -85,44 +79,35 @@ impl ChatTool for ProposeLearnings {
     type Input = Input;
 
     const NAME: &'static str = "ProposeLearnings";
-
-    fn told() -> ToolSpec {
-        spec::<Input>(
-            Self::NAME,
-            "Posts the look back, and shows the person what the team should remember, one card \
+    const TOLD: &'static str = "Posts the look back, and shows the person what the team should remember, one card \
              each with Accept and Reject: rules that would have changed this thread and will come \
              again, passages that it made untrue, and with `prune` learnings that should go. It \
              does not wait, and its answer says how to go on. Example: {\"prune\": [{\"file\": \
-             \"coder.md\", \"title\": \"Be quick\"}]}",
-        )
-    }
+             \"coder.md\", \"title\": \"Be quick\"}]}";
 
-    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
-        let root = tool_context.workplace().root();
-        let against = match pruning::proposals(root, &self.0.agent).await {
-            Ok(against) => against,
-            Err(error) => return failed("how the learnings fared could not be read", &error),
+    async fn act(context: &CallContext<'_>, input: Input) -> Answer {
+        let root = context.tools.workplace().root();
+        let against = pruning::proposals(root, &context.agent)
+            .await
+            .or_failed("how the learnings fared could not be read")?;
+        let look_back = looks_back(&context.facts());
+        let logs = context.logs().await;
+        let took_part = match logs.or_failed("who took part could not be read")? {
+            _ if !look_back => Role::ALL.to_vec(),
+            logs => logs.iter().map(|log| log.role).collect(),
         };
-        let look_back = looks_back(&self.0.facts());
-        let took_part = match thread_logs::of_thread(&self.0.agent, &self.0.thread).await {
-            Ok(_) if !look_back => Role::ALL.to_vec(),
-            Ok(logs) => logs.iter().map(|log| log.role).collect(),
-            Err(error) => return failed("who took part could not be read", &error),
-        };
-        let known = match known(&self.0, &input.look_back).await {
-            Ok(known) => known,
-            Err(error) => return failed("the thread could not be read", &error),
-        };
-        let points = cleaned(&self.0, &input.look_back);
+        let known = known(context, &input.look_back)
+            .await
+            .or_failed("the thread could not be read")?;
+        let points = cleaned(context, &input.look_back);
         let mut wrong = look_back::problems(&points, &known);
-        let proposals = proposals(&self.0, input, root, (&against, &took_part), &mut wrong);
+        let proposals = proposals(context, input, root, (&against, &took_part), &mut wrong);
         if !wrong.is_empty() {
-            return ToolOutcome::error(format!("refused:\n- {}", wrong.join("\n- ")));
+            return refuse(format!("refused:\n- {}", wrong.join("\n- ")));
         }
-        if let Err(error) = tell(&self.0, permit.call(), &points, &known).await {
-            return failed("the look back was not posted", &error);
-        }
-        propose(&self.0, permit.call(), &proposals, &against).await
+        let told = tell(context, &points, &known).await;
+        told.or_failed("the look back was not posted")?;
+        propose(context, &proposals, &against).await
     }
 
     /// A point as `friction: two rounds` too.
@@ -143,7 +128,7 @@ async fn known(context: &ThreadContext, points: &[Point]) -> Result<Known, Slack
         return Ok(Known::default());
     }
     let messages = context.poster.web.replies(&context.thread).await?;
-    let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
+    let logs = context.logs().await?;
     let mut figures = Bill::of(&logs).lines().join(" ");
     let mut known = Known::default();
     for log in &logs {
@@ -172,8 +157,7 @@ fn cleaned(context: &ThreadContext, points: &[Point]) -> Vec<Point> {
 
 /// Posts the look back, once.
 async fn tell(
-    context: &ThreadContext,
-    call: &CallId,
+    context: &CallContext<'_>,
     points: &[Point],
     known: &Known,
 ) -> Result<(), SlackError> {
@@ -186,9 +170,8 @@ async fn tell(
     }
     let link = |number: usize| links.get(number.checked_sub(1)?)?.clone();
     let text = look_back::render(points, link);
-    let idem = context.idem_for(&request_nth(call, 0), "look-back");
-    let poster = &context.poster;
-    poster.say(&context.thread, idem, &text, Vec::new()).await?;
+    let idem = context.idem_for(&request_nth(context.id(), 0), "look-back");
+    context.say(idem, &text).await?;
     Ok(())
 }
 
@@ -329,14 +312,10 @@ fn pruned(input: &PruneInput, root: &Path, against: &[Proposal]) -> Result<Propo
 }
 
 /// Puts proposals before the person, a numbered card each.
-async fn put_up(
-    context: &ThreadContext,
-    call: &CallId,
-    proposals: &[Proposal],
-) -> Result<(), SlackError> {
+async fn put_up(context: &CallContext<'_>, proposals: &[Proposal]) -> Result<(), SlackError> {
     let own: Vec<_> = (0..)
         .zip(proposals)
-        .map(|(number, _)| request_nth(call, number))
+        .map(|(number, _)| request_nth(context.id(), number))
         .collect();
     let earlier = {
         let facts = context.facts();
@@ -348,41 +327,34 @@ async fn put_up(
     };
     for ((number, proposal), request) in (earlier + 1..).zip(proposals).zip(own) {
         let idem = context.idem_for(&request, "learning");
-        let card = NewCard {
-            request,
-            subject: Subject::Learning(Box::new(proposal.clone())),
-            // By which words can pick it: `remove 3`.
-            remarks: vec![Remark::runtime("Number", number.to_string())],
-            learnings: Vec::new(),
-        };
-        let record = cards::post(context, idem, card).await?;
-        context.write(record);
+        let subject = Subject::Learning(Box::new(proposal.clone()));
+        // By which words can pick it: `remove 3`.
+        let number = Remark::runtime("Number", number.to_string());
+        let card = NewCard::new(request, subject).with([number]);
+        context.put_up(idem, card).await?;
     }
     Ok(())
 }
 
 /// What the evidence speaks against goes before the person: getting to know the code
 /// again is the time to let old rules go. How many cards there are now.
-pub(super) async fn let_go(
-    context: &ThreadContext,
-    call: &CallId,
-    root: &Path,
-) -> Result<usize, SlackError> {
-    let mut against = pruning::proposals(root, &context.agent).await?;
-    against.truncate(MOST);
-    put_up(context, call, &against).await?;
-    Ok(against.len())
+pub(super) async fn let_go(context: &CallContext<'_>, root: &Path) -> Result<usize, ToolOutcome> {
+    let up = async {
+        let mut against = pruning::proposals(root, &context.agent).await?;
+        against.truncate(MOST);
+        put_up(context, &against).await?;
+        Ok::<_, SlackError>(against.len())
+    };
+    up.await.or_failed("what should go was not put up")
 }
 
 async fn propose(
-    context: &ThreadContext,
-    call: &CallId,
+    context: &CallContext<'_>,
     proposals: &[Proposal],
     against: &[Proposal],
-) -> ToolOutcome {
-    if let Err(error) = put_up(context, call, proposals).await {
-        return failed("a card was not posted", &error);
-    }
+) -> Answer {
+    let up = put_up(context, proposals).await;
+    up.or_failed("a card was not posted")?;
     let left: Vec<_> = against
         .iter()
         .filter(|one| !proposals.contains(one))
@@ -396,7 +368,10 @@ async fn propose(
         1 => "one card is waiting for the person, who decides it".to_owned(),
         many => format!("{many} cards are waiting for the person, who decides each one"),
     };
-    ToolOutcome::ok(format!("{cards}; {next}{}", could_go(&left)))
+    Ok(ToolOutcome::ok(format!(
+        "{cards}; {next}{}",
+        could_go(&left)
+    )))
 }
 
 /// Pruning is part of every look back, so what was not proposed is named.

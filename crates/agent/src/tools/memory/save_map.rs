@@ -5,31 +5,25 @@
 use std::time::Duration;
 
 use butler_playbook::{ProjectMap, all_lines, builtin_file, map_in, role_file};
-use butler_policy::{Duty, Permit};
+use butler_policy::Duty;
 use butler_protocol::{
-    CallId, HandOver, MapChange, MapsSubject, Record, RequestId, Role, Subject, Then, ToolOutcome,
-    ToolSpec,
+    HandOver, MapChange, MapsSubject, RequestId, Role, Subject, Then, ToolOutcome,
 };
-use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::propose_learnings::let_go;
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, SLOW, decide, refuse};
 use crate::{
-    AgentError,
-    decide::cards::NewCard,
-    thread::context::ThreadContext,
-    tools::{ChatTool, SLOW, decide, failed, spec},
-    upkeep::tree::Tree,
+    AgentError, decide::cards::NewCard, thread::context::ThreadContext, upkeep::tree::Tree,
 };
 
 /// A map is read in every prompt.
 const MOST_PLACES: usize = 40;
 const MOST_FACTS: usize = 12;
 
-pub(crate) struct SaveMap(pub ThreadContext);
+pub(crate) struct SaveMap;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
@@ -54,16 +48,11 @@ impl ChatTool for SaveMap {
     const NAME: &'static str = "SaveMap";
     const DEADLINE: Duration = SLOW;
 
-    fn told() -> ToolSpec {
-        spec::<Input>(
-            Self::NAME,
-            "Saves your project map, and ends your part. Code and files that it names must exist; \
+    const TOLD: &'static str = "Saves your project map, and ends your part. Code and files that it names must exist; \
              places that you do not name stay as they were. The Lead's map is for everybody, and \
              brings all maps before the person on one card. Example: {\"places\": [{\"path\": \
              \"src/list.py\", \"what\": \"reads and prints notes, `main()`\"}], \"facts\": [\"the \
-             tests run with `pytest`\"]}",
-        )
-    }
+             tests run with `pytest`\"]}";
 
     /// Places come as `path: what` too.
     fn item(field: &str, given: Value) -> Value {
@@ -76,24 +65,21 @@ impl ChatTool for SaveMap {
         }
     }
 
-    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
-        let context = &self.0;
-        let made = match made(context, input, tool_context.cancel()).await {
-            Ok(made) => made,
-            Err(error) => return failed("the map could not be checked", &error),
-        };
-        match made {
-            Err(refusal) => ToolOutcome::error(refusal),
-            Ok(change) if Duty::Remember.is_of(context.role()) => {
-                let shown = show(context, permit, change).await;
-                let root = tool_context.workplace().root();
-                match let_go(context, permit.call(), root).await {
-                    Ok(_) => shown,
-                    Err(error) => failed("what should go was not put up", &error),
-                }
-            }
-            Ok(change) => send(context, permit.call(), change).await,
+    async fn act(context: &CallContext<'_>, input: Input) -> Answer {
+        let made = made(context, input)
+            .await
+            .or_failed("the map could not be checked")?;
+        let change = made.or_else(refuse)?;
+        if !Duty::Remember.is_of(context.role()) {
+            let (from, call) = (context.role(), context.id());
+            let body = HandOver::Map { from, change };
+            let given = context.give(call, context.idem(call), body).await;
+            given.or_failed("the map was not handed over")?;
+            return Ok(ToolOutcome::ok("the Lead has your map").then(Then::PassOn));
         }
+        let shown = show(context, change).await;
+        let_go(context, context.tools.workplace().root()).await?;
+        shown
     }
 }
 
@@ -109,11 +95,10 @@ fn file_of(role: Role) -> &'static str {
 async fn made(
     context: &ThreadContext,
     input: Input,
-    cancel: &CancellationToken,
 ) -> Result<Result<MapChange, String>, AgentError> {
     let agent = &context.agent;
     let file = file_of(context.role());
-    let (head, texts) = agent.repo.memory_files(&[file], cancel).await?;
+    let (head, texts) = agent.repo.memory_files(&[file], &context.cancel).await?;
     let shipped = || builtin_file(file).map_or("", |file| file.text).to_owned();
     let text = texts.into_iter().next().flatten().unwrap_or_else(shipped);
     let before = map_in(&text);
@@ -157,40 +142,15 @@ fn size(map: &ProjectMap) -> Option<String> {
     })
 }
 
-async fn send(context: &ThreadContext, call: &CallId, change: MapChange) -> ToolOutcome {
-    let body = HandOver::Map {
-        from: context.role(),
-        change,
-    };
-    let posted = context
-        .poster
-        .hand_over(&context.thread, context.idem(call), &body)
-        .await;
-    match posted {
-        Err(error) => failed("the map was not handed over", &error),
-        Ok(_) => {
-            context.write(Record::Gave {
-                call: call.clone(),
-                hand_over: Box::new(body),
-            });
-            ToolOutcome::ok("the Lead has your map").then(Then::PassOn)
-        }
-    }
-}
-
-async fn show(context: &ThreadContext, permit: &Permit, own: MapChange) -> ToolOutcome {
+async fn show(context: &CallContext<'_>, own: MapChange) -> Answer {
     let mut files = vec![own];
     files.extend(context.facts().cards.maps.iter().cloned());
     files.retain(|change| change.before() != change.after());
     if files.is_empty() {
-        return ToolOutcome::ok("the maps are as they were, so there is nothing to accept");
+        let same = "the maps are as they were, so there is nothing to accept";
+        return Ok(ToolOutcome::ok(same));
     }
-    let card = NewCard {
-        request: RequestId::of(permit.call()),
-        subject: Subject::Maps(Box::new(MapsSubject { files })),
-        remarks: Vec::new(),
-        learnings: Vec::new(),
-    };
-    let said = "the project maps are waiting for the person";
-    decide(context, permit.call(), card, said).await
+    let subject = Subject::Maps(Box::new(MapsSubject { files }));
+    let card = NewCard::new(RequestId::of(context.id()), subject);
+    decide(context, card, "the project maps are waiting for the person").await
 }

@@ -7,20 +7,19 @@ use std::{fs, path::Path};
 use std::time::Duration;
 
 use butler_playbook::{Research as Kept, ResearchNote, builtin_file};
-use butler_policy::{Permit, host_of};
-use butler_protocol::{CallId, Tier, ToolOutcome, ToolSpec};
+use butler_policy::host_of;
+use butler_protocol::{Tier, ToolOutcome};
 use butler_repo::NewPull;
-use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::{ChatTool, SLOW, failed, spec};
-use crate::{AgentError, decide::knowledge, thread::context::ThreadContext, upkeep::pull_news};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, SLOW, refuse};
+use crate::{AgentError, decide::knowledge, upkeep::pull_news};
 
 const FOLDER: &str = ".codebutler/research";
 const GLOBAL: &str = ".codebutler/global.md";
 
-pub(crate) struct SaveResearch(pub ThreadContext);
+pub(crate) struct SaveResearch;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
@@ -41,38 +40,28 @@ impl ChatTool for SaveResearch {
     const TIER: Tier = Tier::WriteLocal;
     const DEADLINE: Duration = SLOW;
 
-    fn told() -> ToolSpec {
-        spec::<Input>(
-            Self::NAME,
-            "Keeps findings for later threads, in research/<topic>.md. Use it when the answer will be \
+    const TOLD: &'static str = "Keeps findings for later threads, in research/<topic>.md. Use it when the answer will be \
              needed again and rests on sources. \
              The same topic replaces the older file. Not for the answer itself, which goes to \
              whoever asked (HandOver). Example: {\"topic\": \"posix local\", \"title\": \"Is local \
-             part of POSIX sh?\", \"content\": \"No. …\", \"sources\": [\"https://…\"]}",
-        )
-    }
+             part of POSIX sh?\", \"content\": \"No. …\", \"sources\": [\"https://…\"]}";
 
-    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
+    async fn act(context: &CallContext<'_>, input: Input) -> Answer {
         if input.sources.iter().all(|source| source.trim().is_empty()) {
-            return ToolOutcome::error(
+            return refuse(
                 "`sources` is empty: what has no source is not kept; answer with it instead",
             );
         }
-        match keep(&self.0, permit.call(), &input, tool_context).await {
-            Ok(what) => ToolOutcome::ok(what),
-            Err(error) => failed("the findings were not kept", &error),
-        }
+        let kept = keep(context, &input).await;
+        Ok(ToolOutcome::ok(
+            kept.or_failed("the findings were not kept")?,
+        ))
     }
 }
 
-async fn keep(
-    context: &ThreadContext,
-    call: &CallId,
-    input: &Input,
-    tool_context: &ToolContext,
-) -> Result<String, AgentError> {
+async fn keep(context: &CallContext<'_>, input: &Input) -> Result<String, AgentError> {
     let agent = &context.agent;
-    let cancel = tool_context.cancel();
+    let cancel = &context.cancel;
     let worktree = agent.repo.knowledge(&context.thread, cancel).await?;
     // Several requests of one thread share the branch.
     let _lock = worktree.lock().await?;
@@ -97,12 +86,12 @@ async fn keep(
         format!(" instead of what was found on {date}")
     });
     if agent.rules().knowledge_direct {
-        knowledge::land(context, &worktree, &message, call.as_str(), cancel).await?;
+        knowledge::land(context, &worktree, &message, context.id().as_str()).await?;
         return Ok(format!(
             "kept as {path}{instead} on the default branch{unread}"
         ));
     }
-    let head = knowledge::publish(context, &worktree, &message, call.as_str(), cancel).await?;
+    let head = knowledge::publish(context, &worktree, &message, context.id().as_str()).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         base: None,
@@ -114,7 +103,7 @@ async fn keep(
         draft: false,
     };
     let pull = agent.forge.create(&new, cancel).await?;
-    pull_news::opened(context, &worktree, &pull, &head, cancel).await;
+    pull_news::opened(context, &worktree, &pull, &head).await;
     Ok(format!(
         "kept as {path}{instead} in {}{unread}",
         pull.number

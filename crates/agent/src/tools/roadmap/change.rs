@@ -5,22 +5,16 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use butler_playbook::{Roadmap, diff};
-use butler_policy::Permit;
 use butler_protocol::{
     Remark, RequestId, RoadmapChange, RoadmapItem, RoadmapStatus, RoadmapSubject, Subject,
-    ToolOutcome, ToolSpec,
 };
-use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{
-    decide::{cards::NewCard, roadmap},
-    thread::context::ThreadContext,
-    tools::{ChatTool, SLOW, decide, failed, spec},
-};
+use crate::decide::{cards::NewCard, roadmap};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, SLOW, decide, refuse};
 
-pub(crate) struct ChangeRoadmap(pub ThreadContext);
+pub(crate) struct ChangeRoadmap;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
@@ -78,46 +72,30 @@ impl ChatTool for ChangeRoadmap {
     const NAME: &'static str = "ChangeRoadmap";
     const DEADLINE: Duration = SLOW;
 
-    fn told() -> ToolSpec {
-        spec::<Input>(
-            Self::NAME,
-            "Shows the person a change of .codebutler/roadmap.md with Approve, Modify and Reject, and \
+    const TOLD: &'static str = "Shows the person a change of .codebutler/roadmap.md with Approve, Modify and Reject, and \
              sleeps until they choose; after Approve the runtime commits it. Put everything \
              into one call; without the file the first item is 1. Example: {\"changes\": [{\"op\": \"add\", \
              \"title\": \"Search\", \"depends_on\": [2], \"criteria\": [\"finds a note by a word\"]}], \
-             \"why\": \"Search first: the others need it.\"}",
-        )
-    }
+             \"why\": \"Search first: the others need it.\"}";
 
-    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
+    async fn act(context: &CallContext<'_>, input: Input) -> Answer {
         let why = input.why.trim().to_owned();
-        let changes = match read(input) {
-            Ok(changes) => changes,
-            Err(problems) => return ToolOutcome::error(problems.join("; ")),
-        };
-        let context = &self.0;
-        let now = match roadmap::now(context, tool_context.cancel()).await {
-            Ok(now) => now,
-            Err(error) => return failed("the roadmap could not be read", &error),
-        };
+        let changes = read(input).or_else(|problems| refuse(problems.join("; ")))?;
+        let now = roadmap::now(context)
+            .await
+            .or_failed("the roadmap could not be read")?;
         let changes = now.numbered(changes);
-        let changed = match now.apply(&changes) {
-            Ok(changed) => changed,
-            Err(problems) => {
-                return ToolOutcome::error(format!(
-                    "the roadmap was not changed: {}",
-                    problems.join("; ")
-                ));
-            }
-        };
+        let changed = now.apply(&changes).or_else(|problems| {
+            refuse(format!(
+                "the roadmap was not changed: {}",
+                problems.join("; ")
+            ))
+        })?;
         let mut remarks: Vec<Remark> = meant(&now, &changes).into_iter().collect();
-        match roadmap::is_there(context, tool_context.cancel()).await {
-            Ok(true) => {}
-            Ok(false) => remarks.push(Remark::runtime(
-                "The file",
-                "is new: there is no roadmap yet",
-            )),
-            Err(error) => return failed("the roadmap could not be read", &error),
+        let there = roadmap::is_there(context).await;
+        if !there.or_failed("the roadmap could not be read")? {
+            let new = "is new: there is no roadmap yet";
+            remarks.push(Remark::runtime("The file", new));
         }
         if !why.is_empty() {
             remarks.push(Remark::model("Why", why));
@@ -126,14 +104,10 @@ impl ChatTool for ChangeRoadmap {
             diff: shown(&now, &changed, &changes),
             changes,
         };
-        let card = NewCard {
-            request: RequestId::of(permit.call()),
-            subject: Subject::Roadmap(Box::new(subject)),
-            remarks,
-            learnings: Vec::new(),
-        };
+        let subject = Subject::Roadmap(Box::new(subject));
+        let card = NewCard::new(RequestId::of(context.id()), subject).with(remarks);
         let said = "the change of the roadmap is waiting for approval";
-        decide(context, permit.call(), card, said).await
+        decide(context, card, said).await
     }
 }
 

@@ -5,24 +5,21 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use butler_playbook::{Item, Roadmap, Status};
-use butler_policy::Permit;
 use butler_protocol::{
     Complexity, DevelopItem, DevelopSubject, PullStatus, Remark, RequestId, RunView, Sha256Hex,
-    Subject, ToolOutcome, ToolSpec, Usd,
+    Subject, Usd,
 };
-use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, SLOW, decide, refuse};
 use crate::{
     decide::{cards::NewCard, roadmap},
     develop::orders::is_open,
-    thread::context::ThreadContext,
-    tools::{ChatTool, SLOW, decide, failed, spec},
     upkeep::history::{self, Estimate},
 };
 
-pub(crate) struct Develop(pub ThreadContext);
+pub(crate) struct Develop;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Input {
@@ -47,40 +44,35 @@ impl ChatTool for Develop {
     const NAME: &'static str = "Develop";
     const DEADLINE: Duration = SLOW;
 
-    fn told() -> ToolSpec {
-        spec::<Input>(
-            Self::NAME,
-            "Shows the person which items of the roadmap would be built, in which order and at \
+    const TOLD: &'static str = "Shows the person which items of the roadmap would be built, in which order and at \
              what price, and sleeps until they start it or not. Then the runtime opens a thread \
              for each; you need not. Without arguments it is all that can be built. Example: \
-             {\"items\": [3, 4], \"at_once\": 2, \"budget\": 10}",
-        )
-    }
+             {\"items\": [3, 4], \"at_once\": 2, \"budget\": 10}";
 
-    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
-        let context = &self.0;
-        let roadmap = match roadmap::now(context, tool_context.cancel()).await {
-            Ok(roadmap) => roadmap,
-            Err(error) => return failed("the roadmap could not be read", &error),
-        };
-        let runs = match context.poster.control.runs().await {
-            Ok(runs) => runs,
-            Err(error) => return failed("the runs so far could not be read", &error),
-        };
+    async fn act(context: &CallContext<'_>, input: Input) -> Answer {
+        let roadmap = roadmap::now(context)
+            .await
+            .or_failed("the roadmap could not be read")?;
+        let runs = context
+            .poster
+            .control
+            .runs()
+            .await
+            .or_failed("the runs so far could not be read")?;
         if let Some(open) = runs.iter().find(|run| is_open(run)) {
-            return ToolOutcome::error(format!(
+            return refuse(format!(
                 "refused: a run is under way in the thread {}; `stop` there ends it",
                 open.thread.short()
             ));
         }
-        let chosen = match Chosen::of(&roadmap, &input.items, &begun(&runs)) {
-            Ok(chosen) => chosen,
-            Err(problems) => return ToolOutcome::error(problems.join("; ")),
-        };
-        let past = match context.poster.control.plans().await {
-            Ok(past) => past,
-            Err(error) => return failed("what earlier threads cost could not be read", &error),
-        };
+        let chosen = Chosen::of(&roadmap, &input.items, &begun(&runs))
+            .or_else(|problems| refuse(problems.join("; ")))?;
+        let past = context
+            .poster
+            .control
+            .plans()
+            .await
+            .or_failed("what earlier threads cost could not be read")?;
         let limits = context.agent.rules().limits.clone();
         let most = u32::try_from(limits.threads_at_once)
             .unwrap_or(u32::MAX)
@@ -110,19 +102,10 @@ impl ChatTool for Develop {
         let model = rules.models.builders.of(Complexity::Medium);
         let price = client.prices.reserve_price(model, &client.upper_price);
         let estimate = history::estimate(&past, Complexity::Medium, |usage| price.of(usage));
-        let card = NewCard {
-            request: RequestId::of(permit.call()),
-            remarks: remarks(&subject, &chosen, estimate),
-            subject: Subject::Develop(Box::new(subject)),
-            learnings: Vec::new(),
-        };
-        decide(
-            context,
-            permit.call(),
-            card,
-            "the run is waiting for a person to start it",
-        )
-        .await
+        let remarks = remarks(&subject, &chosen, estimate);
+        let subject = Subject::Develop(Box::new(subject));
+        let card = NewCard::new(RequestId::of(context.id()), subject).with(remarks);
+        decide(context, card, "the run is waiting for a person to start it").await
     }
 }
 

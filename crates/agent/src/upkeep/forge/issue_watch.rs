@@ -149,13 +149,7 @@ impl Watch {
             return Ok(());
         }
         info!(%thread, %number, by, "an issue was assigned to the team");
-        let mail = Mail::Heard {
-            heard: issue::assigned(number, by),
-            hand_over: None,
-            files: Vec::new(),
-            paid: Vec::new(),
-            ack: None,
-        };
+        let mail = Mail::words(issue::assigned(number, by));
         // The process ends when nobody takes it.
         let _ = self.letters.send((WorkKey::thread(thread), mail)).await;
         Ok(())

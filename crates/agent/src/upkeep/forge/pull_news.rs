@@ -4,7 +4,6 @@
 
 use butler_protocol::{CommitSha, MergeSubject, PrNumber, PullNews, PullStatus};
 use butler_repo::{DiffOf, PullRequest, Worktree, without_marks};
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::thread::context::ThreadContext;
@@ -15,9 +14,8 @@ pub(crate) async fn opened(
     worktree: &Worktree,
     pull: &PullRequest,
     head: &CommitSha,
-    cancel: &CancellationToken,
 ) {
-    let diff = match worktree.diff(DiffOf::Thread, cancel).await {
+    let diff = match worktree.diff(DiffOf::Thread, &context.cancel).await {
         Ok(diff) => Some(PullNews::fitting(&context.agent.clean(&diff))),
         Err(error) => {
             warn!(%error, "the diff for the page could not be made");
@@ -61,8 +59,8 @@ pub(crate) async fn ended(context: &ThreadContext, subject: &MergeSubject, state
 }
 
 /// Somebody opened it again on the forge.
-pub(crate) async fn reopened(context: &ThreadContext, pr: PrNumber, cancel: &CancellationToken) {
-    let pull = match context.agent.forge.view(pr, cancel).await {
+pub(crate) async fn reopened(context: &ThreadContext, pr: PrNumber) {
+    let pull = match context.agent.forge.view(pr, &context.cancel).await {
         Ok(pull) => pull,
         Err(error) => return warn!(%error, %pr, "a reopened pull request could not be read"),
     };

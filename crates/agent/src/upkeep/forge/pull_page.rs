@@ -8,18 +8,12 @@ use std::fmt::Write;
 use butler_protocol::{Picture, PullEvent, Receipt};
 use butler_repo::{Edit, PullRequest, with_block};
 use butler_turn::ThreadFold;
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
     AgentError,
     listen::issue,
-    tell::{
-        bill::Bill,
-        forge_text, render,
-        thread_logs::{self, RoleLog},
-        thread_page,
-    },
+    tell::{bill::Bill, forge_text, render, thread_logs::RoleLog, thread_page},
     thread::context::ThreadContext,
 };
 
@@ -31,7 +25,7 @@ pub(crate) async fn text(
     receipt: Option<&Receipt>,
     pictures: Option<&[Picture]>,
 ) -> Result<String, AgentError> {
-    let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
+    let logs = context.logs().await?;
     let thread = context.poster.address(&context.thread).await;
     let thread = thread.unwrap_or_else(|| context.thread.to_string());
     let mut text = render(said, &logs, receipt, &thread);
@@ -89,7 +83,6 @@ pub(crate) async fn update(
     pull: &PullRequest,
     title: Option<&str>,
     text: &str,
-    cancel: &CancellationToken,
 ) {
     let body = with_block(&pull.body, text);
     let edit = Edit {
@@ -102,18 +95,26 @@ pub(crate) async fn update(
     if edit.title.is_none() && edit.body.is_none() {
         return;
     }
-    if let Err(error) = context.agent.forge.edit(pull.number, &edit, cancel).await {
+    if let Err(error) = context
+        .agent
+        .forge
+        .edit(pull.number, &edit, &context.cancel)
+        .await
+    {
         warn!(%error, pr = %pull.number, "the text of the pull request is not up to date");
     }
 }
 
 /// The labels that the repository's settings name.
-pub(crate) async fn label(context: &ThreadContext, pull: &PullRequest, cancel: &CancellationToken) {
+pub(crate) async fn label(context: &ThreadContext, pull: &PullRequest) {
     let labels = context.agent.rules().labels.clone();
     if labels.is_empty() {
         return;
     }
-    let put = context.agent.forge.label(pull.number, &labels, cancel);
+    let put = context
+        .agent
+        .forge
+        .label(pull.number, &labels, &context.cancel);
     if let Err(error) = put.await {
         warn!(%error, pr = %pull.number, "the pull request has no labels");
     }
@@ -121,20 +122,23 @@ pub(crate) async fn label(context: &ThreadContext, pull: &PullRequest, cancel: &
 
 /// It waits for people now: no draft any more, unless one of them made it one, and the
 /// owners of what it changes are asked to review it.
-pub(crate) async fn ready(context: &ThreadContext, pull: &PullRequest, cancel: &CancellationToken) {
+pub(crate) async fn ready(context: &ThreadContext, pull: &PullRequest) {
     if !context.agent.forge.is_hosted() || made_a_draft(&context.facts()) {
         return;
     }
     let done = async {
         let agent = &context.agent;
-        agent.forge.ready(pull.number, cancel).await?;
+        agent.forge.ready(pull.number, &context.cancel).await?;
         let changes = agent
             .repo
-            .changes_of(&context.thread, &pull.head, cancel)
+            .changes_of(&context.thread, &pull.head, &context.cancel)
             .await?;
         let files: Vec<String> = changes.files.into_iter().map(|file| file.path).collect();
-        let owners = agent.forge.owners(&files, cancel).await?;
-        agent.forge.ask_reviews(pull.number, &owners, cancel).await
+        let owners = agent.forge.owners(&files, &context.cancel).await?;
+        agent
+            .forge
+            .ask_reviews(pull.number, &owners, &context.cancel)
+            .await
     };
     if let Err(error) = done.await {
         warn!(%error, pr = %pull.number, "the pull request could not be made ready for people");

@@ -27,7 +27,7 @@ use super::wake::{self, ForgeWake};
 use crate::{
     AgentError,
     agent::Agent,
-    tell::{forge_text, thread_logs},
+    tell::{forge_text, render, thread_logs},
     upkeep::pull_page,
 };
 
@@ -174,10 +174,7 @@ impl Watch {
             }
             PullEvent::Conflict { files } => {
                 let found = forge.conflict_files(&now.head, &self.cancel).await?;
-                *files = found
-                    .iter()
-                    .map(|file| file.display().to_string())
-                    .collect();
+                *files = render::names(&found);
             }
             _ => {}
         }
@@ -233,7 +230,7 @@ impl Watch {
             "I cannot see what happens to our pull requests for now: {}. I look again by myself, and nothing that happens there meanwhile is lost.",
             forge_text::trouble(block)
         );
-        let said = agent.poster.say(&newest.thread, idem, &text, Vec::new());
+        let said = agent.poster.say(&newest.thread, idem, &text);
         if let Err(error) = said.await {
             warn!(%error, "that the forge cannot be seen could not be told");
         }

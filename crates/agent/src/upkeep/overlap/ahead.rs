@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::open_branches;
-use crate::{AgentError, agent::Agent, decide::roadmap};
+use crate::{AgentError, agent::Agent, decide::roadmap, tell::render::names};
 
 /// What happens together is looked at once.
 const TOGETHER: Duration = Duration::from_secs(5);
@@ -67,10 +67,6 @@ async fn look(agent: &Agent, cancel: &CancellationToken) -> Result<Outlook, Agen
     let roadmap = roadmap::of(agent, cancel).await?;
     let open = open_branches(agent, None, cancel).await?;
     let forecast = agent.repo.forecast(&open, cancel).await?;
-    let names = |files: &[std::path::PathBuf]| {
-        let names = files.iter().map(|file| file.display().to_string());
-        names.collect::<Vec<_>>()
-    };
     let stale = forecast.stale.iter().map(|one| BranchClash {
         one: one.branch.clone(),
         other: None,

@@ -10,14 +10,8 @@ use butler_hub::{HubError, StorePlace};
 
 use super::archive::{self, MACHINE, PRIVATE, STORE, Sheet, THREADS};
 use crate::{
-    commands::{environment, set_up_here},
-    error::CliError,
-    exit::Exit,
-    log::now_ms,
-    names,
-    process::running,
-    ui::Ui,
-    wiring,
+    commands::settings_here, error::CliError, exit::Exit, log::now_ms, names, process::running,
+    ui::Ui, wiring,
 };
 
 /// Put back what `codebutler backup` saved, here or on another machine
@@ -35,8 +29,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let root = set_up_here()?;
-    let settings = Settings::load(&root, &environment)?;
+    let settings = settings_here()?;
+    let root = settings.root.clone();
     let home = &settings.home;
     fs::create_dir_all(home)?;
     // On the same disk as its destination.

@@ -1,21 +1,16 @@
 //! `codebutler backup FILE`.
 
+use crate::commands::settings_here;
 use std::{fs, path::PathBuf};
 
-use butler_config::{FOLDER, Settings};
+use butler_config::FOLDER;
 use butler_hub::FrozenStore;
 
 use super::{
     archive::{self, MACHINE, PRIVATE, STORE, Sheet, THREADS},
     copy::Copied,
 };
-use crate::{
-    commands::{environment, set_up_here},
-    error::CliError,
-    exit::Exit,
-    ui::Ui,
-    wiring,
-};
+use crate::{error::CliError, exit::Exit, ui::Ui, wiring};
 
 /// Save the conversations and threads of this repo in one file; the team may run
 ///
@@ -36,7 +31,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let settings = Settings::load(&set_up_here()?, &environment)?;
+    let settings = settings_here()?;
     let file = &args.file;
     if file.exists() && !args.force {
         let error = CliError::user(format!("{} is there already", file.display()));

@@ -9,12 +9,12 @@ use std::{
     time::Duration,
 };
 
-use butler_config::{Settings, machine_folder};
+use butler_config::machine_folder;
 use butler_protocol::{LogLevel, LogLine, Role};
 
 use crate::{
     cli,
-    commands::{environment, set_up_here},
+    commands::{environment, settings_here},
     error::CliError,
     exit::Exit,
     log::{self, file},
@@ -79,7 +79,7 @@ fn paths(args: &Args) -> Result<Vec<PathBuf>, CliError> {
     if args.hub {
         return Ok(hubs);
     }
-    let settings = Settings::load(&set_up_here()?, &environment)?;
+    let settings = settings_here()?;
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
     let wanted = |role: &&Role| args.role.is_none_or(|only| only == **role);
     let roles = Role::ALL.iter().filter(wanted);

@@ -6,6 +6,7 @@ mod change;
 mod look;
 mod serve;
 
+use crate::commands::settings_here;
 use std::{env, path::PathBuf, sync::Arc};
 
 use butler_config::{McpEntry, Settings};
@@ -14,12 +15,7 @@ use butler_protocol::visible_line;
 use butler_sandbox::Sandbox;
 use clap::Subcommand;
 
-use crate::{
-    commands::{environment, set_up_here},
-    error::CliError,
-    exit::Exit,
-    ui::Ui,
-};
+use crate::{error::CliError, exit::Exit, ui::Ui};
 
 /// Servers that bring tools of others: show, accept, try and change them
 #[derive(Debug, clap::Args)]
@@ -80,7 +76,7 @@ enum Verb {
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let settings = Settings::load(&set_up_here()?, &environment)?;
+    let settings = settings_here()?;
     match &args.verb {
         Verb::List { json } => look::list(&settings, *json, ui),
         Verb::Accept { name, hash } => accept::accept(&settings, name, hash.as_deref(), ui),

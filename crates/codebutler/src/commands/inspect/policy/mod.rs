@@ -13,14 +13,7 @@ use clap::Subcommand;
 use inquire::Confirm;
 use serde_json::json;
 
-use crate::{
-    commands::{environment, set_up_here},
-    error::CliError,
-    exit::Exit,
-    process,
-    ui::Ui,
-    wiring,
-};
+use crate::{commands::settings_here, error::CliError, exit::Exit, process, ui::Ui, wiring};
 
 /// What is said of a repo that needs no consent.
 const NOTHING: &str = "this repository asks for nothing that needs your consent: it loosens no rule, \
@@ -77,8 +70,8 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
 /// What the default branch asks for, which is what binds agents, and what the
 /// working copy asks for besides.
 fn here() -> Result<(Settings, Vec<Ask>), CliError> {
-    let root = set_up_here()?;
-    let settings = Settings::load(&root, &environment)?;
+    let settings = settings_here()?;
+    let root = settings.root.clone();
     let mut asks = in_force(&root);
     for ask in &settings.asks {
         if !asks.iter().any(|known| known.sha256 == ask.sha256) {

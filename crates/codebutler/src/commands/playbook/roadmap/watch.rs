@@ -1,11 +1,10 @@
 //! `codebutler roadmap --watch`: a run over the roadmap, drawn again whenever
 //! something moves, until it is over.
 
-use butler_config::Settings;
 use butler_protocol::{ItemState, RunState, RunView};
 
 use crate::{
-    commands::{environment, set_up_here},
+    commands::settings_here,
     error::CliError,
     exit::Exit,
     person::Person,
@@ -15,8 +14,7 @@ use crate::{
 };
 
 pub(super) fn run(ui: &Ui) -> Result<Exit, CliError> {
-    let root = set_up_here()?;
-    let settings = Settings::load(&root, &environment)?;
+    let settings = settings_here()?;
     let url = wiring::hub_url(&settings)?;
     process::run(async move |cancel| {
         let person = Person::join(&settings, url.as_str())?;

@@ -19,20 +19,13 @@ use crate::commands::run::up::{greeting::Greeting, quiet::problems_only};
 use crate::commands::{
     inspect::policy,
     run::{learning, listen::Listen},
+    settings_here,
     setup::slack::troubles,
 };
 use crate::ui::paint::Paint;
 use crate::{
-    browser,
-    commands::{environment, set_up_here},
-    error::CliError,
-    exit::Exit,
-    hub_access, log, model_check,
-    person::Person,
-    process,
-    supervise::LineSink,
-    ui::Ui,
-    wiring,
+    browser, error::CliError, exit::Exit, hub_access, log, model_check, person::Person, process,
+    supervise::LineSink, ui::Ui, wiring,
 };
 
 /// Between two looks whether a model answers by now.
@@ -57,8 +50,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let root = set_up_here()?;
-    let settings = Settings::load(&root, &environment)?;
+    let settings = settings_here()?;
+    let root = settings.root.clone();
     hub_access::beside_hub(&settings)?;
     let listen = args.listen.address(&settings)?;
     // A hub that runs is joined wherever it listens.

@@ -3,11 +3,10 @@
 
 use std::{path::Path, time::Duration};
 
-use butler_config::Settings;
 use jiff::{Timestamp, fmt::rfc2822};
 
 use crate::commands::setup::doctor::{Finding, Place};
-use crate::{commands::environment, process, wiring};
+use crate::{process, wiring};
 
 const NAME: &str = "clock";
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -38,7 +37,7 @@ fn judge(now: Timestamp, theirs: Timestamp, shown: String) -> Finding {
 
 /// What the first model endpoint that answers thinks the time is.
 fn theirs(place: &Place) -> Option<Timestamp> {
-    let settings = Settings::load(place.set_up.as_ref()?, &environment).ok()?;
+    let settings = place.settings.as_ref()?;
     let endpoints = wiring::roles_by_endpoint(&settings.machine);
     let asked = process::run_on_one_thread(async |_| {
         let ca_file = settings.machine.network.ca_file.as_deref();

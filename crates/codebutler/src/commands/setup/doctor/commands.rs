@@ -2,10 +2,8 @@
 //! checked out: what makes a worktree ready, then every check.
 
 use butler_agent::Tried;
-use butler_config::Settings;
 use butler_tools::Check;
 
-use crate::commands::environment;
 use crate::commands::setup::{
     doctor::{Finding, Place},
     try_out::{Commands, lacks_tool, said, try_out},
@@ -16,11 +14,7 @@ const PREPARE: &str = "prepare";
 const CHECKS: &str = "checks";
 
 pub(crate) fn examine(place: &Place) -> Vec<Finding> {
-    let Some(root) = &place.set_up else {
-        return Vec::new();
-    };
-    // What is wrong with the settings is said elsewhere.
-    let Ok(settings) = Settings::load(root, &environment) else {
+    let (Some(root), Some(settings)) = (&place.set_up, &place.settings) else {
         return Vec::new();
     };
     let checks: Vec<Check> = settings

@@ -3,16 +3,12 @@
 
 use std::{path::Path, time::Duration};
 
-use butler_config::Settings as Configured;
 use butler_repo::{
     Account, Error, ForgeHosts, ForgeKind, Settings, forge_account, gh_logged_in, gh_version,
 };
 
 use crate::{
-    commands::{
-        environment,
-        setup::doctor::{Finding, Place, git::git},
-    },
+    commands::setup::doctor::{Finding, Place, git::git},
     process,
     wiring::forge_hosts,
 };
@@ -24,15 +20,11 @@ pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let Some(root) = place.repository.as_deref() else {
         return Vec::new();
     };
-    let configured = place.set_up.as_deref();
-    let configured = configured.and_then(|root| Configured::load(root, &environment).ok());
-    let hosts = configured.map(|settings| forge_hosts(&settings.machine));
-    let mut findings: Vec<Finding> = forge(root, &hosts.unwrap_or_default())
-        .into_iter()
-        .collect();
-    findings.extend(fork(root));
-    findings.extend(signing(root));
-    findings
+    let settings = place.settings.as_ref();
+    let hosts = settings.map(|settings| forge_hosts(&settings.machine));
+    let forge = forge(root, &hosts.unwrap_or_default());
+    let findings = [forge, fork(root), signing(root)];
+    findings.into_iter().flatten().collect()
 }
 
 /// The forge of a repository, by what this machine knows of forges.

@@ -5,9 +5,8 @@ use std::net::{SocketAddr, TcpListener};
 
 use butler_config::Settings;
 
-use crate::commands::setup::doctor::{Finding, Place};
 use crate::{
-    commands::environment,
+    commands::setup::doctor::{Finding, Place},
     hub_access::{
         self,
         joining::{self, titles},
@@ -18,9 +17,7 @@ use crate::{
 const NAME: &str = "hub";
 
 pub(crate) fn examine(place: &Place) -> Vec<Finding> {
-    let settings = place.set_up.as_deref();
-    let settings = settings.and_then(|root| Settings::load(root, &environment).ok());
-    let Some(settings) = settings else {
+    let Some(settings) = &place.settings else {
         return Vec::new();
     };
     let Some(joined) = settings.joined() else {
@@ -28,8 +25,8 @@ pub(crate) fn examine(place: &Place) -> Vec<Finding> {
         return store(&settings).into_iter().chain(port).collect();
     };
     let asked = process::run_on_one_thread(async |_| {
-        joining::greet(&wiring::hub(&settings)?).await?;
-        Ok(joining::was_sent_away(&settings).await)
+        joining::greet(&wiring::hub(settings)?).await?;
+        Ok(joining::was_sent_away(settings).await)
     });
     let url = &joined.url;
     vec![match asked {

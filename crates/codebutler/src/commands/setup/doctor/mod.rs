@@ -17,13 +17,14 @@ mod sandbox;
 mod search;
 mod slack;
 
-use std::{env, path::PathBuf};
+use std::{env, path::PathBuf, sync::Arc};
 
 use crate::ui::paint::Paint;
-use butler_config::{machine_folder, repository_root, set_up_root};
+use butler_config::{Settings, machine_folder, repository_root, set_up_root};
 
 pub(crate) use crate::commands::setup::doctor::finding::{Finding, Level, Repair};
 use crate::{commands::environment, error::CliError, exit::Exit, ui::Ui};
+use butler_sandbox::Sandbox;
 
 /// Check this machine and this repository, and say how to fix what is wrong
 #[derive(Debug, clap::Args)]
@@ -53,6 +54,8 @@ pub(crate) struct Place {
     pub repository: Option<PathBuf>,
     /// The root of what is set up, when it is.
     pub set_up: Option<PathBuf>,
+    /// Its settings, where they can be read; what is wrong with them is said once.
+    pub settings: Option<Settings>,
     /// Whether models may be asked something.
     pub probe: bool,
     /// Whether the repo's commands are left alone.
@@ -85,9 +88,11 @@ const PROBES: &[Probe] = &[
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let here = env::current_dir()?;
     let home = machine_folder(&environment);
-    let place = Place {
+    let set_up = set_up_root(&here, home.as_deref());
+    let mut place = Place {
         repository: repository_root(&here),
-        set_up: set_up_root(&here, home.as_deref()),
+        set_up,
+        settings: None,
         here,
         home,
         probe: args.probe,
@@ -97,6 +102,9 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     if args.fix {
         repair(&place, ui);
     }
+    // Not before: what is private is not read while it is not.
+    let root = place.set_up.as_deref();
+    place.settings = root.and_then(|root| Settings::load(root, &environment).ok());
     let findings: Vec<Finding> = PROBES.iter().flat_map(|probe| probe(&place)).collect();
     if args.json {
         let list: Vec<_> = findings.iter().map(Finding::to_json).collect();
@@ -123,6 +131,18 @@ fn repair(place: &Place, ui: &Ui) {
             Err(error) => ui.note(format_args!("{} stays as it is: {error}", found.name)),
         }
     }
+}
+
+/// Waits for one answer.
+fn answer<F: Future>(asked: F) -> std::io::Result<F::Output> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    Ok(runtime.enable_all().build()?.block_on(asked))
+}
+
+/// What confines commands here, for whoever starts one.
+fn sandbox() -> Option<Arc<Sandbox>> {
+    let helper = env::current_exe().ok()?;
+    Sandbox::new(helper).ok().map(Arc::new)
 }
 
 fn show(finding: &Finding, ui: &Ui) -> std::io::Result<()> {

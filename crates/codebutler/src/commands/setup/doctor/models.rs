@@ -10,9 +10,8 @@ use butler_model::{
 use butler_protocol::{ModelMessage, Role};
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::setup::doctor::{Finding, Place};
+use crate::commands::setup::doctor::{Finding, Place, answer};
 use crate::{
-    commands::environment,
     model_check::{self, Health},
     roster, wiring,
 };
@@ -28,18 +27,9 @@ const SMALL_WINDOW: u64 = 4_000;
 const SHOWN: usize = 8;
 
 pub(crate) fn examine(place: &Place) -> Vec<Finding> {
-    let settings = place
-        .set_up
-        .as_ref()
-        .and_then(|root| Settings::load(root, &environment).ok());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    match (settings, runtime) {
-        (Some(settings), Ok(runtime)) => runtime.block_on(look(&settings, place.probe)),
-        // What is wrong with the settings is said elsewhere.
-        _ => Vec::new(),
-    }
+    let settings = place.settings.as_ref();
+    let found = settings.and_then(|settings| answer(look(settings, place.probe)).ok());
+    found.unwrap_or_default()
 }
 
 async fn look(settings: &Settings, probe: bool) -> Vec<Finding> {

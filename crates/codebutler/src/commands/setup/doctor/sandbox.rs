@@ -5,7 +5,7 @@ use std::env;
 
 use butler_sandbox::{Sandbox, SandboxError, SelfTest, Strength, kernel_keeps_limits};
 
-use crate::commands::setup::doctor::{Finding, Place};
+use crate::commands::setup::doctor::{Finding, Place, answer};
 
 const NAME: &str = "sandbox";
 const FIX: &str = "allow user namespaces (kernel.unprivileged_userns_clone=1, or the AppArmor \
@@ -39,11 +39,8 @@ fn limits() -> Finding {
 fn attack() -> Result<(Strength, SelfTest), String> {
     let helper = env::current_exe().map_err(|error| error.to_string())?;
     let sandbox = Sandbox::new(helper).map_err(|error: SandboxError| error.to_string())?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| error.to_string())?;
-    let test = runtime.block_on(sandbox.self_test());
+    let test = answer(sandbox.self_test());
+    let test = test.map_err(|error| error.to_string())?;
     Ok((sandbox.strength(), test))
 }
 

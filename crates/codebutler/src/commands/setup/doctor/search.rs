@@ -1,19 +1,13 @@
 //! The search engine of this machine: whether it finds anything.
 
-use std::{env, sync::Arc};
-
-use butler_config::{SearchEngineKind, Settings};
+use butler_config::SearchEngineKind;
 use butler_policy::{Right, right};
 use butler_protocol::{Role, visible_line};
-use butler_sandbox::Sandbox;
 use butler_tools::{Looking, SearchEngine};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    commands::{
-        environment,
-        setup::doctor::{Finding, Place},
-    },
+    commands::setup::doctor::{Finding, Place, answer, sandbox},
     wiring::{mcp::ServerPool, search},
 };
 
@@ -22,8 +16,7 @@ const NAME: &str = "search";
 const WORDS: &str = "rust programming language";
 
 pub(crate) fn examine(place: &Place) -> Vec<Finding> {
-    let root = place.set_up.as_deref();
-    let Some(settings) = root.and_then(|root| Settings::load(root, &environment).ok()) else {
+    let Some(settings) = &place.settings else {
         return Vec::new();
     };
     let Some(kind) = settings.machine.search.engine else {
@@ -33,7 +26,7 @@ pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let Some(role) = Role::ALL.into_iter().find(reads) else {
         return Vec::new();
     };
-    let servers = ServerPool::default().servers(&settings, role);
+    let servers = ServerPool::default().servers(settings, role);
     let engine = match search::configured(&settings.machine, &servers) {
         Ok(Some(engine)) => engine,
         Ok(None) => return Vec::new(),
@@ -57,21 +50,14 @@ const FIX: &str = "look at `search` in this machine's config.json (docs/research
 
 fn ask(engine: &dyn SearchEngine) -> Finding {
     let name = engine.name().to_owned();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let sandbox = env::current_exe().ok();
-    let sandbox = sandbox.and_then(|helper| Sandbox::new(helper).ok().map(Arc::new));
+    let sandbox = sandbox();
     let cancel = CancellationToken::new();
     let looking = Looking {
         sandbox: sandbox.as_ref(),
         cancel: &cancel,
     };
-    let found = match runtime {
-        Ok(runtime) => runtime.block_on(engine.search(WORDS, &looking)),
-        Err(error) => Err(error.to_string()),
-    };
-    match found {
+    let found = answer(engine.search(WORDS, &looking));
+    match found.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(found) if found.hits.is_empty() => {
             let silent = visible_line(&found.remarks.join("; ")).into_owned();
             Finding::warning(

@@ -56,8 +56,7 @@ pub(crate) fn examine(place: &Place) -> Vec<Finding> {
 /// What the team that runs says itself.
 fn team(place: &Place) -> Option<Finding> {
     const TEAM: &str = "slack, the team";
-    let settings = Settings::load(place.set_up.as_deref()?, &environment).ok()?;
-    Some(match running(&settings) {
+    Some(match running(place.settings.as_ref()?) {
         Ok(None) => return None,
         Ok(Some(status)) if status.is_null() => Finding::warning(
             TEAM,

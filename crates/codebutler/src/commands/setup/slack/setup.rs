@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::guide::{Guided, guide};
 use crate::{
     commands::{
-        environment, set_up_here,
+        environment, settings_here,
         setup::init::{Access, Staged},
     },
     error::CliError,
@@ -18,8 +18,8 @@ use crate::{
 };
 
 pub(super) fn run(channel: Option<&str>, ui: &Ui) -> Result<Exit, CliError> {
-    let root = set_up_here()?;
-    let settings = Settings::load(&root, &environment)?;
+    let settings = settings_here()?;
+    let root = settings.root.clone();
     let wished = match channel {
         Some(name) => name.trim_start_matches('#').to_owned(),
         None => hub_access::repo_channel(&settings)?.name,

@@ -17,13 +17,7 @@ use crate::commands::talk::{
     which::Threads,
 };
 use crate::{
-    commands::{environment, set_up_here},
-    error::CliError,
-    exit::Exit,
-    person::Person,
-    process,
-    ui::Ui,
-    wiring,
+    commands::settings_here, error::CliError, exit::Exit, person::Person, process, ui::Ui, wiring,
 };
 
 /// Talk to a thread from the terminal
@@ -68,7 +62,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let settings = Settings::load(&set_up_here()?, &environment)?;
+    let settings = settings_here()?;
     let url = wiring::hub_url(&settings)?;
     process::run(async move |cancel| {
         let person = Person::join(&settings, url.as_str())?;
