@@ -9,7 +9,9 @@ static BY_CODE: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     let all = ALL.lines().flat_map(|line| {
         let mut parts = line.split('\t');
         let sign = parts.next().unwrap_or_default();
-        parts.skip(1).map(move |code| (code, sign))
+        // Some have none.
+        let codes = parts.skip(1).filter(|code| !code.is_empty());
+        codes.map(move |code| (code, sign))
     });
     all.collect()
 });

@@ -166,11 +166,12 @@ async fn a_text_in_vain_becomes_a_question() {
         "pm",
         vec![told("go"), said("x"), told("Your text was not sent.")],
     );
-    asking.tools.push(ToolSpec {
+    let ask = ToolSpec {
         name: "AskUser".into(),
         description: "asks".into(),
         parameters: json!({"type": "object"}),
-    });
+    };
+    asking.tools = asking.tools.iter().cloned().chain([ask]).collect();
     let reply = stage.ask(&asking).await.unwrap();
     assert_eq!(reply.calls[0].name, "AskUser");
     asking.messages.push(person("hm?").into());
@@ -182,7 +183,7 @@ async fn a_text_in_vain_becomes_a_question() {
 async fn notes_come_back_as_they_are() {
     let stage = stage_with(STORY, false, |_| {}).await;
     let mut asking = request("pm", vec![user("make it blue\n\nand round")]);
-    asking.tools.clear();
+    asking.tools = [].into();
     let reply = stage.ask(&asking).await.unwrap();
     assert_eq!(reply.text.as_deref(), Some("make it blue\n\nand round"));
 }
