@@ -1,7 +1,6 @@
 //! One run: the machine's driver without a hub, until the task is over, cannot go
 //! on, or is interrupted.
 
-use crate::tell::joining::by_runtime;
 use std::sync::Arc;
 
 use butler_journal::Journal;
@@ -19,6 +18,7 @@ use super::{
     ExecConfig, ExecEnding, ExecTask, Outcome, Said, Session, budget::Wallet, overview, prompt,
     terminal::TerminalEdge,
 };
+use crate::tell::joining::by_runtime;
 use crate::{
     AgentError,
     thread::{driver::Driver, tool_session},

@@ -2,7 +2,6 @@
 //! comes with their words, marked as text from outside, the issue says once that it is
 //! being worked on, and a merge closes it. Which issues those are stands in the log.
 
-use crate::tell::joining::by_runtime;
 use std::{collections::BTreeSet, fmt::Write};
 
 use butler_policy::Duty;
@@ -11,6 +10,7 @@ use butler_repo::{Author, Issue, IssueNumber, NewComment};
 use butler_turn::Heard;
 use tracing::warn;
 
+use crate::tell::joining::by_runtime;
 use crate::{
     tell::{forge_text, thread_logs::RoleLog},
     thread::context::ThreadContext,

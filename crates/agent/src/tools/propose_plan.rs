@@ -1,7 +1,6 @@
 //! ProposePlan: a plan becomes a card that a person can approve. The approval
 //! is bound to the hash of exactly this plan.
 
-use crate::tools::spec;
 use std::sync::{Mutex, PoisonError};
 
 use butler_policy::Permit;
@@ -15,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::tools::spec;
 use crate::tools::{Answer, CallContext, OrFailed, decide, refuse};
 use crate::{
     decide::{cards::NewCard, surface},

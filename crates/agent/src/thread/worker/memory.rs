@@ -2,13 +2,13 @@
 //! next design looks like the last. From the default branch, where only accepted things
 //! are. Where nothing was drawn nothing is said.
 
-use crate::tell::joining::by_runtime;
 use std::path::Path;
 
 use butler_policy::{Right, Scope, right};
 use butler_protocol::{ASSETS, EventId, Speaker};
 use butler_turn::Heard;
 
+use crate::tell::joining::by_runtime;
 use crate::{decide::knowledge, thread::context::ThreadContext};
 
 /// How it should look, in words; the Artist writes it.

@@ -1,7 +1,6 @@
 //! LearnRepo: the Lead's way to have the project maps made. Code finds what changed
 //! since each map, and only the roles whose map that touches are asked, at once.
 
-use crate::tools::cards::park;
 use std::{fmt::Write, time::Duration};
 
 use butler_playbook::{ProjectMap, map_in, role_file};
@@ -11,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::propose_learnings::let_go;
+use crate::tools::cards::park;
 use crate::tools::{Answer, CallContext, ChatTool, OrFailed, SLOW};
 use crate::{
     AgentError,

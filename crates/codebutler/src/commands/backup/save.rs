@@ -1,6 +1,5 @@
 //! `codebutler backup FILE`.
 
-use crate::commands::settings_here;
 use std::{fs, path::PathBuf};
 
 use butler_config::FOLDER;
@@ -10,6 +9,7 @@ use super::{
     archive::{self, MACHINE, PRIVATE, STORE, Sheet, THREADS},
     copy::Copied,
 };
+use crate::commands::settings_here;
 use crate::{error::CliError, exit::Exit, ui::Ui, wiring};
 
 /// Save the conversations and threads of this repo in one file; the team may run
