@@ -21,8 +21,8 @@ pub(crate) fn examine(place: &Place) -> Vec<Finding> {
         return Vec::new();
     };
     let Some(joined) = settings.joined() else {
-        let port = port(&settings);
-        return store(&settings).into_iter().chain(port).collect();
+        let port = port(settings);
+        return store(settings).into_iter().chain(port).collect();
     };
     let asked = process::run_on_one_thread(async |_| {
         joining::greet(&wiring::hub(settings)?).await?;
