@@ -5,6 +5,7 @@ pub(crate) mod refused;
 use std::{io, net::SocketAddr, path::PathBuf};
 
 pub(crate) use butler_protocol::Refusal;
+use butler_protocol::UserId;
 
 pub(crate) use self::refused::{Answer, Refused, done, well};
 
@@ -59,6 +60,17 @@ pub enum HubError {
     /// Somebody else's workspace would be lost.
     #[error("the database {0} has a workspace already")]
     Taken(String),
+    /// What was erased is out of the workspace, and not yet off the disk.
+    #[error(
+        "the workspace has forgotten them, but the database keeps old versions of their rows for a \
+         connection that began before: {by}; when that has ended, run `codebutler people erase {id}` again"
+    )]
+    StillSeen {
+        /// The oldest of those connections.
+        by: String,
+        /// Whom to erase again.
+        id: UserId,
+    },
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {

@@ -172,11 +172,14 @@ impl Tokens {
     /// While this is under way no hub may have a file open; hubs of a database wait.
     ///
     /// # Errors
-    /// When there is nobody of that name, or the store fails.
+    /// When there is nobody of that name, the store fails, or somebody who began before keeps
+    /// old versions in the database.
     pub fn erase(&mut self, who: &str) -> Result<Erased, HubError> {
-        let erased = self.within(|db| erase::erase(db, &owner(), who))?;
-        erase::scrub(&self.db).map_err(Trouble::from)?;
-        Ok(erased)
+        let (erased, id) = self.within(|db| erase::erase(db, &owner(), who))?;
+        match erase::scrub(&self.db).map_err(Trouble::from)? {
+            None => Ok(erased),
+            Some(by) => Err(HubError::StillSeen { by, id }),
+        }
     }
 
     /// Where people are logged in.

@@ -7,10 +7,12 @@
 //! what they quoted.
 
 mod quotes;
+mod scrub;
 
-use butler_protocol::Sha256Hex;
+use butler_protocol::{Sha256Hex, UserId};
 use serde_json::{Value, json};
 
+pub(crate) use self::scrub::scrub;
 use crate::{
     error::{Refusal, Result, Trouble, When},
     identity::{Person, audit, people, person_by_id},
@@ -38,8 +40,8 @@ pub struct Erased {
     pub records: usize,
 }
 
-/// Forgets somebody by name or id, in the transaction of the caller.
-pub(crate) fn erase(db: &Db, by: &Person, who: &str) -> Result<Erased> {
+/// Forgets somebody by name or id, in the transaction of the caller; gives their id.
+pub(crate) fn erase(db: &Db, by: &Person, who: &str) -> Result<(Erased, UserId)> {
     let person = match person_by_id(db, who)? {
         Some(person) => person,
         None => named(db, who)?,
@@ -51,26 +53,7 @@ pub(crate) fn erase(db: &Db, by: &Person, who: &str) -> Result<Erased> {
     let sha256 = Sha256Hex::of(&person.name);
     let about = json!({"person": person.id, "sha256": sha256, "lines": lines});
     audit::note(db, by, audit::ERASED, about)?;
-    Ok(erased)
-}
-
-/// After the commit: what is gone is gone from the disk too. Of a database its own log and
-/// its backups remain, which are not the hub's.
-pub(crate) fn scrub(db: &Db) -> sql::Result<()> {
-    if db.shared().is_none() {
-        return db.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);");
-    }
-    db.patient()?;
-    for table in copy::tables()? {
-        db.execute_batch(&format!("VACUUM (FULL, ANALYZE) {}", table.name))?;
-    }
-    // The planner's figures hold the commonest values of each column, and the figures that
-    // were replaced just now stay in their table until it is written anew. A role that does
-    // not own the database is let past without it, with a warning in the server's log.
-    for table in ["search_docs", "wakes", "pg_catalog.pg_statistic"] {
-        db.execute_batch(&format!("VACUUM FULL {table}"))?;
-    }
-    Ok(())
+    Ok((erased, person.id))
 }
 
 /// Takes everything of a person out of the store but the audit.

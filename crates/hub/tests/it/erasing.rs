@@ -20,10 +20,16 @@ const NAME: &str = "ana maria";
 /// Whether the store's files hold these bytes. Of a database those of its tables and
 /// indexes; its log and its backups are not the hub's to change.
 async fn holds(world: &World, words: &str) -> bool {
-    let mut folders = match std::env::var("CODEBUTLER_TEST_DATABASE") {
-        Ok(server) => vec![tables_of(&server).await],
-        Err(_) => vec![world.dir.path().to_owned()],
+    let folder = match std::env::var("CODEBUTLER_TEST_DATABASE") {
+        Ok(server) => tables_of(&server).await,
+        Err(_) => world.dir.path().to_owned(),
     };
+    any_file_holds(folder, words)
+}
+
+/// Whether a file below a folder holds these bytes.
+pub(crate) fn any_file_holds(folder: PathBuf, words: &str) -> bool {
+    let mut folders = vec![folder];
     while let Some(folder) = folders.pop() {
         for file in fs::read_dir(folder).unwrap().flatten() {
             if file.path().is_dir() {
@@ -42,7 +48,7 @@ async fn holds(world: &World, words: &str) -> bool {
 }
 
 /// Where a server keeps its tables, with everything written that it has in memory.
-async fn tables_of(server: &str) -> PathBuf {
+pub(crate) async fn tables_of(server: &str) -> PathBuf {
     let (client, connection) = tokio_postgres::connect(server, tokio_postgres::NoTls)
         .await
         .unwrap();

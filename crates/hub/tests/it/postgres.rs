@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::{
+    erasing::{any_file_holds, tables_of},
     store_versions,
     world::{PATIENCE, World, client, client_trusting, config, take, text_of},
 };
@@ -312,6 +313,51 @@ async fn a_store_of_a_later_version_is_left_alone_and_the_error_says_why() {
         panic!("{kept:?}");
     };
     assert_eq!(row.get(0), Some("999"));
+}
+
+/// Whether a file of the server's tables holds these bytes.
+async fn on_disk(address: &str, words: &str) -> bool {
+    any_file_holds(tables_of(address).await, words)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn erasing_waits_for_whoever_may_still_look_at_what_was_there() {
+    let Some(mut pair) = Pair::start().await else {
+        return;
+    };
+    let repo = pair.tokens().ensure_repo("app", "app").unwrap();
+    let ana = pair.tokens().ensure_person("ana").unwrap();
+    let body = json!({"channel": repo.channel, "text": "my cryptic plumage request"});
+    assert_eq!(pair.post(0, &ana.token, &body).await.0, 200);
+    for at in [0, 1] {
+        pair.down(at).await;
+    }
+    let address = pair.server.address();
+    let connect = || tokio_postgres::connect(&address, tokio_postgres::NoTls);
+    let (reader, connection) = connect().await.unwrap();
+    tokio::spawn(connection);
+    // It holds no table, only a moment: VACUUM FULL does not wait for it by itself.
+    let look = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1";
+    reader.batch_execute(look).await.unwrap();
+    let mut tokens = pair.tokens();
+    let erasing = tokio::task::spawn_blocking(move || tokens.erase("ana"));
+    let (watcher, connection) = connect().await.unwrap();
+    tokio::spawn(connection);
+    let waits = "SELECT count(*) FROM pg_stat_activity
+        WHERE query LIKE '%backend_xmin%' AND pid <> pg_backend_pid()";
+    let waiting = async {
+        while !erasing.is_finished() {
+            let count: i64 = watcher.query_one(waits, &[]).await.unwrap().get(0);
+            if count > 0 {
+                break;
+            }
+        }
+    };
+    timeout(PATIENCE, waiting).await.unwrap();
+    assert!(on_disk(&address, "plumage").await);
+    reader.batch_execute("COMMIT").await.unwrap();
+    timeout(PATIENCE, erasing).await.unwrap().unwrap().unwrap();
+    assert!(!on_disk(&address, "plumage").await);
 }
 
 /// A workspace as every release since the first with a database left it there.
