@@ -39,7 +39,6 @@ use crate::{
     },
     hub::{
         app::{Reached, Sockets, Watched},
-        cut_off::CutOff,
         together::Starting,
     },
     identity::tokens,
@@ -308,7 +307,6 @@ impl Hub {
                 },
                 known: Mutex::new(HashMap::new()),
                 ownership,
-                cut_off: CutOff::new(),
                 operation: config.operation,
             });
             let relay = relay.map(|relay| {

@@ -8,7 +8,6 @@ pub(crate) mod stops;
 pub(crate) mod access;
 pub(crate) mod channels;
 pub(crate) mod decide;
-pub(crate) mod emoji;
 pub(crate) mod ephemeral;
 pub(crate) mod files;
 pub(crate) mod message;

@@ -55,8 +55,6 @@ pub(crate) struct App {
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
     /// Whether this hub does what only one of a store may do.
     pub(crate) ownership: Ownership,
-    /// Whether it is out of reach of the store that it shares.
-    pub(crate) cut_off: CutOff,
     /// What the operator set.
     pub(crate) operation: Operation,
 }
@@ -75,6 +73,8 @@ pub(crate) struct Sockets {
     pub(crate) options: Options,
     /// How often each token has called lately.
     pub(crate) calls: Pace<Sha256Hex>,
+    /// Whether the hub is out of reach of the store that it shares, which ends them.
+    pub(crate) cut_off: CutOff,
 }
 
 impl Sockets {
@@ -88,6 +88,7 @@ impl Sockets {
             sharing: Sharing::default(),
             options: Options::default(),
             calls: Pace::default(),
+            cut_off: CutOff::new(),
         };
         (sockets, queue)
     }

@@ -45,7 +45,7 @@ impl CutOff {
 /// A beat has worked, or none has for so long.
 pub(super) fn beaten(app: &App, silent_for: Duration) {
     let cut = silent_for > GONE;
-    if app.cut_off.0.send_replace(cut) == cut {
+    if app.sockets.cut_off.0.send_replace(cut) == cut {
         return;
     }
     if cut {
@@ -68,7 +68,7 @@ pub(super) async fn send_away(
     let is_old = request.version() < Version::HTTP_2;
     let mut answer = tokio::select! {
         biased;
-        () = app.cut_off.begins(), if !stays => Refused(Refusal::ServiceUnavailable).into_response(),
+        () = app.sockets.cut_off.begins(), if !stays => Refused(Refusal::ServiceUnavailable).into_response(),
         answer = next.run(request) => answer,
     };
     if answer.status() == StatusCode::SERVICE_UNAVAILABLE && is_old {

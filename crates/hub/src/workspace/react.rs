@@ -1,13 +1,15 @@
 //! Reactions. Like Slack, one user reacts with one emoji once; all roles are
 //! one user.
 
+pub(crate) mod emoji;
+
 use std::{collections::HashSet, sync::LazyLock};
 
 use butler_policy::is_stop_emoji;
 use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use serde_json::{Value, json};
 
-use super::{emoji, message};
+use super::message;
 use crate::{
     error::{Refusal, Result, When, refuse},
     identity::BOT_USER,

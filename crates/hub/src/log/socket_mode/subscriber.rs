@@ -113,7 +113,7 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socke
     });
     let raised = tokio::select! {
         raised = raising => raised,
-        () = app.cut_off.begins() => return,
+        () = app.sockets.cut_off.begins() => return,
     };
     let Ok((epoch, standing)) = raised else {
         return;
@@ -143,7 +143,7 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, mut socke
     let away = Arc::clone(&subscriber.app);
     let end = tokio::select! {
         end = subscriber.run(notices) => end,
-        () = away.cut_off.begins() => End::Gone,
+        () = away.sockets.cut_off.begins() => End::Gone,
     };
     let queued = subscriber.queue.len();
     debug!(%role, %epoch, queued, "subscriber gone");

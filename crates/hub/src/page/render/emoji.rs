@@ -1,6 +1,6 @@
 //! Emoji by Slack's names. Those that a workspace made itself are shown by name.
 
-use crate::workspace::emoji::of_code;
+use crate::workspace::react::emoji::of_code;
 
 /// Offered under every message, in this order.
 pub(crate) const QUICK: [&str; 6] = [
