@@ -130,7 +130,6 @@ pub(crate) async fn fit(
     learn(&models, client_config);
     let shipped = butler_config::Models::default().of(role).fallback;
     if let Some(remark) = drop_fallback(&models, role, &mut rules.models.chain) {
-        warn!(remark);
         // Nobody here wrote the shipped one down: there is nothing to correct.
         if settings.repo.models.of(role).fallback != shipped {
             rules.remarks.push(remark);

@@ -244,7 +244,12 @@ mod tests {
         other.read_exact(&mut heard).unwrap();
         assert_eq!(&heard, b"late");
 
-        let mut child = there.command("sleep").arg("1000").spawn().unwrap();
+        // Until it speaks it is on its way there, where no power failure finds it.
+        let mut child = there.command("sh");
+        child.args(["-c", "echo there && exec sleep 1000"]);
+        let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        said.read_line(&mut String::new()).unwrap();
         there.power_off();
         assert!(!child.wait().unwrap().success());
     }

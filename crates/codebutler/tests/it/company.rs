@@ -13,13 +13,14 @@ use serde_json::Value;
 use crate::{
     said::texts,
     story::{REQUEST, SCENARIO, assert_remote, assert_story, merged},
-    team::{Team, command, home},
+    team::{Team, Variables, command, home},
 };
 
-fn serve(scratch: &ScratchRepo) -> (Child, String) {
+fn serve(scratch: &ScratchRepo, variables: Variables) -> (Child, String) {
     let log = fs::File::create(scratch.folder().join("up.log")).unwrap();
     let mut serve = command(scratch.root(), &home(scratch))
         .args(["serve", "--listen", "127.0.0.1:0", "--quiet", "0.05"])
+        .envs(variables)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(log)

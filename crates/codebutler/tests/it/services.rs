@@ -23,7 +23,7 @@ async fn a_team_of_services_lives_through_a_kill_a_restart_and_a_new_binary() {
         Err(why) => return println!("SKIPPED: {why}"),
     };
     let inside = systemd.clone();
-    let team = Team::start_kept(SCENARIO, Box::new(move |scratch| inside.start(scratch))).await;
+    let team = Team::start_apart(SCENARIO, Box::new(move |scratch, _| inside.start(scratch))).await;
     let root = team.scratch.root().to_owned();
     let run = |words: &[&str]| systemd.codebutler(&root, words);
 

@@ -33,7 +33,7 @@ struct Stage<'a> {
     /// Changes the machine's own configuration.
     machine: Box<dyn FnOnce(&mut Value) + Send + 'a>,
     prepare: Box<dyn FnOnce(&Path) + Send + 'a>,
-    variables: Vec<(OsString, OsString)>,
+    variables: Variables,
     on_github: bool,
     /// Another hosted forge instead.
     on: Option<Flavour>,
@@ -47,8 +47,10 @@ struct Stage<'a> {
     keep: Option<Box<Keep>>,
 }
 
-/// Starts a team in a repo that is set up: whoever keeps it, and where its hub is.
-pub(crate) type Keep = dyn FnOnce(&ScratchRepo) -> (Child, String) + Send;
+/// Starts a team in a repo that is set up, with these variables: whoever keeps it, and where
+/// its hub is.
+pub(crate) type Keep = dyn FnOnce(&ScratchRepo, Variables) -> (Child, String) + Send;
+pub(crate) type Variables = Vec<(OsString, OsString)>;
 
 impl Stage<'_> {
     fn new(scenario: &str) -> Self {
@@ -74,7 +76,7 @@ impl Stage<'_> {
     }
 }
 
-fn owned(variables: &[(&str, String)]) -> Vec<(OsString, OsString)> {
+fn owned(variables: &[(&str, String)]) -> Variables {
     let pairs = variables.iter();
     pairs
         .map(|(name, value)| ((*name).into(), value.into()))
@@ -90,7 +92,7 @@ pub(crate) struct Team {
     pub channel: String,
     client: reqwest::Client,
     slack: Option<(SlackStandIn, String)>,
-    variables: Vec<(OsString, OsString)>,
+    variables: Variables,
     /// The forge, where it is another one than GitHub or the remote itself.
     pub hosted: Option<Hosted>,
     /// How git was started, unless the story says where programs are, or the kernel lacks
@@ -365,6 +367,15 @@ impl Team {
         Self::open(stage).await.0
     }
 
+    /// The same where everything has mounts of its own: there nobody's git can be told from
+    /// one in the sandbox, so none is noted.
+    pub(crate) async fn start_apart(scenario: &str, keep: Box<Keep>) -> Self {
+        let mut stage = Stage::new(scenario);
+        stage.variables = vec![("PATH".into(), std::env::var_os("PATH").unwrap())];
+        stage.keep = Some(keep);
+        Self::open(stage).await.0
+    }
+
     async fn open(stage: Stage<'_>) -> (Self, Option<GitHub>) {
         let Stage {
             scenarios,
@@ -410,7 +421,7 @@ impl Team {
         let git = (!own_path && without.is_none()).then(|| GitNotes::new(scratch.folder()));
         variables.extend(git.iter().map(GitNotes::path));
         let (up, hub) = match keep {
-            Some(keep) => keep(&scratch),
+            Some(keep) => keep(&scratch, variables.clone()),
             None => start_up(&scratch, variables.clone(), without),
         };
         let tokens = tokens(&scratch);
@@ -970,11 +981,7 @@ pub(crate) fn weaker(missing: &str) -> [OsString; 4] {
 }
 
 /// Starts `up` and waits until it says where the page is.
-fn start_up(
-    scratch: &ScratchRepo,
-    variables: Vec<(OsString, OsString)>,
-    without: Option<&str>,
-) -> (Child, String) {
+fn start_up(scratch: &ScratchRepo, variables: Variables, without: Option<&str>) -> (Child, String) {
     let log = scratch.folder().join("up.log");
     let log = fs::File::options().create(true).append(true).open(log);
     let log = log.unwrap();
