@@ -271,6 +271,42 @@ async fn a_killed_database_is_told_and_nothing_acknowledged_is_lost() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_turned_away_by_one_hub_and_let_in_by_another_is_too_old_no_more() {
+    let Some(mut pair) = Pair::start().await else {
+        return;
+    };
+    let repo = pair.tokens().ensure_repo("app", "app").unwrap();
+    let app = repo.agents[&Role::Lead].app.clone();
+    let url = pair.bases[0].join("api/apps.connections.open").unwrap();
+    let opened = pair.http.post(url).bearer_auth(app.expose()).send().await;
+    let opened: Value = opened.unwrap().json().await.unwrap();
+    let address = opened["url"].as_str().unwrap().replace("ws://", "http://");
+    let dialed = pair
+        .http
+        .get(format!("{address}&codebutler=0&version=0.0.1"))
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    assert_eq!(dialed.send().await.unwrap().status(), 101);
+    let turned = "codebutler_agent_turned_away{repo=\"app\",role=\"lead\"} 1";
+    // It counts from the first time that it was let in anywhere.
+    let open = |at: usize| Socket::open(&pair.bases[at], app.clone(), CancellationToken::new());
+    let let_in = timeout(PATIENCE, open(1)).await.unwrap().unwrap();
+    let ended = async { while pair.text(0, "metrics").await.1.contains(turned) {} };
+    timeout(PATIENCE, ended).await.unwrap();
+    let here = "codebutler_agent_connected{repo=\"app\",role=\"lead\"} 1";
+    let seen = async { while !pair.text(0, "metrics").await.1.contains(here) {} };
+    timeout(PATIENCE, seen).await.unwrap();
+    let (_, metrics) = pair.text(0, "metrics").await;
+    assert!(!metrics.contains(turned), "{metrics}");
+    drop(let_in);
+    for at in [0, 1] {
+        pair.down(at).await;
+    }
+}
+
 /// Says something to the server itself.
 async fn directly(address: &str, sql: &str) -> Vec<tokio_postgres::SimpleQueryMessage> {
     let (client, connection) = tokio_postgres::connect(address, tokio_postgres::NoTls)
