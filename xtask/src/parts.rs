@@ -97,6 +97,15 @@ pub(crate) const PARTS: &[Part] = &[
         ],
     },
     Part {
+        name: "PgBouncer",
+        needed_by: &["crates/hub/tests/it/postgres.rs"],
+        found: &["sh", "-c", "ls /usr/sbin/pgbouncer"],
+        install: &[
+            &["apt-get", "update", "--quiet"],
+            &["apt-get", "install", "--yes", "--quiet", "pgbouncer"],
+        ],
+    },
+    Part {
         name: "iproute2, which connects machines that are network namespaces",
         needed_by: &["crates/testkit/src/network.rs"],
         found: &["ip", "-V"],

@@ -18,10 +18,19 @@ use butler_protocol::Sha256Hex;
 use tokio::time::timeout;
 
 use self::exposition::{Kind, Page};
-use crate::{error::Refused, hub::App, relay::hearing::State, web_api};
+use crate::{
+    error::{Refused, Trouble},
+    hub::App,
+    relay::hearing::State,
+    web_api,
+};
 
 /// How long the store may take to write a line.
 const WRITING: Duration = Duration::from_secs(8);
+/// How long it may take to be read. Together they are less than the ten seconds that
+/// Prometheus waits unless it is told otherwise.
+const READING: Duration = Duration::from_secs(8);
+const READING_ALONE: Duration = Duration::from_secs(1);
 const TEXT_FORM: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Who may read them: whoever has the operator's token. Without one, whoever reaches a hub
@@ -47,7 +56,8 @@ pub(crate) async fn handle(
     let build = "codebutler_build_info";
     page.family(build, Kind::Gauge, "The version of the hub");
     page.sample(build, &[("version", &app.version)], 1.0);
-    let writes = f64::from(u8::from(writes(&app).await));
+    let does_write = !app.sockets.cut_off.is_on() && writes(&app).await;
+    let writes = f64::from(u8::from(does_write));
     let help = "Whether the store takes and keeps what is written";
     page.single("codebutler_store_writable", Kind::Gauge, help, writes);
     if let Some(slack) = app.slack() {
@@ -66,13 +76,15 @@ pub(crate) async fn handle(
         gauges::render(db, &beside, &mut page)?;
         Ok(page.text())
     });
-    match looked.await {
+    let patience = if does_write { READING } else { READING_ALONE };
+    let looked = timeout(patience, looked).await;
+    match looked.unwrap_or(Err(Trouble::Closed)) {
         Ok(rest) => {
             let text = page.text() + &rest;
             ([(CONTENT_TYPE, TEXT_FORM)], text).into_response()
         }
         // What is known without the store is worth more than an error: an alert rests on it.
-        Err(error) if writes == 0.0 => {
+        Err(error) if !does_write => {
             tracing::warn!(%error, "the store cannot be read for a scrape");
             ([(CONTENT_TYPE, TEXT_FORM)], page.text()).into_response()
         }

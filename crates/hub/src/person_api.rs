@@ -232,7 +232,10 @@ async fn decisions(somebody: Somebody, Query(which): Query<Which>) -> Answer {
 }
 
 async fn agents(Somebody { app, .. }: Somebody) -> Answer {
-    let (online, known) = (app.presence.online(), app.presence.facts.known());
+    let (online, known) = (
+        app.presence.online(),
+        app.presence.facts.known(app.store.now_ms()),
+    );
     let look = app.read(move |db| all_agents::all(db, &online, known));
     well(json!({"agents": look.await?, "version": app.version}))
 }

@@ -97,6 +97,7 @@ pub(crate) fn is_elsewhere(app: &App, agents: HashSet<AgentKey>) {
     let known = &app.presence.elsewhere;
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     if *known != agents {
+        app.presence.facts.let_in(agents.difference(&known));
         *known = agents;
         drop(known);
         tell(app);

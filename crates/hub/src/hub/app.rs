@@ -147,7 +147,7 @@ impl App {
     pub(crate) fn beside(&self) -> Beside {
         Beside {
             online: self.presence.online(),
-            known: self.presence.facts.known(),
+            known: self.presence.facts.known(self.store.now_ms()),
             usual: self.rules.caps.clone(),
             limits: self.rules.limits.clone(),
             refused: self.watched.counters.refusals(),

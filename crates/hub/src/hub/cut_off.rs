@@ -35,6 +35,11 @@ impl CutOff {
         Self(watch::Sender::new(false))
     }
 
+    /// Whether nothing has reached the store for so long.
+    pub(crate) fn is_on(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// When whoever is connected has to go.
     pub(crate) async fn begins(&self) {
         // The sender is here.
@@ -49,11 +54,18 @@ pub(super) fn beaten(app: &App, silent_for: Duration) {
         return;
     }
     if cut {
-        warn!("the store is out of reach; everybody is sent to another hub");
+        let look = "docs/operations.md, StoreNotWriting: is the database there, and does somebody hold a lock in it?";
+        warn!(
+            remedy = look,
+            "the store is out of reach; everybody is sent to another hub"
+        );
     } else {
         info!("the store is in reach again");
     }
 }
+
+/// What is answered all the same: whoever asks how the hub is wants to hear just this.
+const WATCHED: [&str; 4] = ["/healthz", "/readyz", "/readyz/store", "/metrics"];
 
 /// Refuses calls while the hub is cut off, also those that wait for the store by then. Who
 /// asks how the hub is gets an answer, and people get a page.
@@ -64,7 +76,7 @@ pub(super) async fn send_away(
 ) -> Response {
     let accepts = request.headers().get(ACCEPT);
     let page = accepts.is_some_and(|kinds| kinds.as_bytes().starts_with(b"text/html"));
-    let stays = page || matches!(request.uri().path(), "/healthz" | "/readyz");
+    let stays = page || WATCHED.contains(&request.uri().path());
     let is_old = request.version() < Version::HTTP_2;
     let mut answer = tokio::select! {
         biased;

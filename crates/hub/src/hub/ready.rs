@@ -1,6 +1,9 @@
 //! `/healthz`: whether the hub lives. `/readyz`: whether it can do its work now, which is to
 //! write to its store, hear Slack where people are there, and have a team to pass things on
 //! to. Each is found out when it is asked, and said line by line.
+//!
+//! `/readyz/store` is the first of them alone, for balancers: agents come through the balancer,
+//! so a hub that waits for its first one must be let through.
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,15 +41,28 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> (StatusCode, String) {
         ("agents", agents(&app).await),
     ];
     let ready = checks.iter().all(|(_, check)| check.is_ok());
-    let status = match ready {
+    (status(ready), checks.iter().map(line).collect())
+}
+
+/// Whether a balancer may send somebody here.
+pub(super) async fn for_balancer(State(app): State<Arc<App>>) -> (StatusCode, String) {
+    let check = store(&app).await;
+    let status = status(check.is_ok());
+    (status, line(&("store", check)))
+}
+
+fn status(is_ready: bool) -> StatusCode {
+    match is_ready {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    let line = |(what, check): &(&str, Result<String, String>)| match check {
+    }
+}
+
+fn line((what, check): &(&str, Result<String, String>)) -> String {
+    match check {
         Ok(well) => format!("{what}: ok, {well}\n"),
         Err(trouble) => format!("{what}: {trouble}\n"),
-    };
-    (status, checks.iter().map(line).collect())
+    }
 }
 
 /// A real write: a full disk or a database that is away is found out in no other way.

@@ -45,6 +45,7 @@ pub(super) fn router(app: Arc<App>, webhooks: Webhooks) -> Router {
         .route("/respond/{key}", post(response_url::handle))
         .route("/healthz", get(ready::health))
         .route("/readyz", get(ready::ready))
+        .route("/readyz/store", get(ready::for_balancer))
         .merge(people)
         .fallback(page::nowhere)
         .layer(middleware::from_fn_with_state(

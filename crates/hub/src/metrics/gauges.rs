@@ -140,7 +140,7 @@ fn models(rows: &[Row], agents: &Beside, page: &mut Page) {
             continue;
         };
         let (models, resting) = (&known.facts.models, &known.facts.resting);
-        if !models.is_empty() {
+        if !models.is_empty() && !known.is_old {
             let usable = models.iter().filter(|one| !resting.contains(one)).count();
             let labels = [("repo", row.repo.as_str()), ("role", &row.role)];
             page.sample(name, &labels, usable as f64);

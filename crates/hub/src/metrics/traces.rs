@@ -56,12 +56,15 @@ impl Traces {
     }
 
     /// Whether the lines of a log before these are needed: something in it may have begun
-    /// before this hub did.
+    /// before this hub did, or been told to another one.
     pub(crate) fn misses(&self, thread: &ThreadId, role: Role, entries: &[Entry]) -> bool {
         let known = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let upto = known.get(&(thread.clone(), role)).map(|begun| begun.upto);
+        let follows = |first: &Entry| upto.is_some_and(|upto| upto + 1 == first.seq);
         self.sender.is_some()
-            && entries.first().is_some_and(|first| first.seq > 1)
-            && !known.contains_key(&(thread.clone(), role))
+            && entries
+                .first()
+                .is_some_and(|first| first.seq > 1 && !follows(first))
     }
 
     /// Takes lines of a log in; those of `earlier` have been sent by an earlier hub.
@@ -84,6 +87,9 @@ impl Traces {
             begun.clear();
         }
         let own = begun.entry((thread.clone(), role)).or_default();
+        if !earlier.is_empty() {
+            *own = Begun::default();
+        }
         for entry in earlier {
             own.take(whose, entry);
         }
@@ -193,11 +199,56 @@ async fn deliver(collector: &Webhook, version: &str, batch: &[Span], cancel: &Ca
 
 #[cfg(test)]
 mod tests {
-    use butler_protocol::Secret;
+    use butler_protocol::{Ending, Record, Secret};
     use serde_json::json;
     use tokio::net::TcpListener;
 
     use super::*;
+
+    #[test]
+    fn what_begins_at_one_hub_and_ends_at_another_is_sent_whole() {
+        let thread: ThreadId = "C0001/1700000000.000001".parse().unwrap();
+        let works = |activation: u32| {
+            let ending = Ending::Done;
+            [
+                Record::ActivationStarted { activation },
+                Record::ActivationEnded { activation, ending },
+            ]
+        };
+        let entries = (1..).zip((1..=3).flat_map(works));
+        let log: Vec<Entry> = entries
+            .map(|(seq, record)| Entry {
+                seq,
+                epoch: 1,
+                at_ms: i64::try_from(seq).unwrap() * 1_000,
+                record,
+            })
+            .collect();
+        let mut hubs = [Traces::wanted(), Traces::wanted()];
+        // A line at a time; the agent's calls go to one hub, to the other, and back.
+        for (at, hub) in [0, 0, 1, 0, 0, 1].into_iter().enumerate() {
+            let (traces, new) = (&hubs[hub].0, &log[at..=at]);
+            let earlier = match traces.misses(&thread, Role::Coder, new) {
+                true => &log[..at],
+                false => &[],
+            };
+            traces.records(&thread, ("app", Role::Coder), earlier, new);
+        }
+        let mut sent = Vec::new();
+        for (_, spans) in &mut hubs {
+            while let Ok(span) = spans.try_recv() {
+                sent.push(spans::request("1", &[span]).to_string());
+            }
+        }
+        let lasted = |seconds: [u32; 2]| {
+            let [from, to] = seconds.map(|second| format!("TimeUnixNano\":\"{second}000000000\""));
+            sent.iter()
+                .filter(|span| span.contains(&from) && span.contains(&to))
+                .count()
+        };
+        assert_eq!(sent.len(), 3, "{sent:#?}");
+        assert_eq!([[1, 2], [3, 4], [5, 6]].map(lasted), [1, 1, 1], "{sent:#?}");
+    }
 
     #[tokio::test]
     async fn a_collector_that_hangs_does_not_keep_the_hub_from_ending() {

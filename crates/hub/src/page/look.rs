@@ -49,7 +49,7 @@ impl Reader {
             person,
             has_servers: !app.presence.servers.of(&app.presence.online()).is_empty(),
             online: app.presence.online(),
-            known: app.presence.facts.known(),
+            known: app.presence.facts.known(app.store.now_ms()),
             version: app.version.clone(),
             slack: app.relay.as_ref().map(|relay| relay.workspace().to_owned()),
             heard: app.slack(),

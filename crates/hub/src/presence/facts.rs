@@ -1,5 +1,7 @@
 //! What agents say about themselves (`POST /agent/v1/facts`), and the last thing that went
 //! wrong in each, from its log. In memory only: an agent says it again to a hub that forgot.
+//! Of several hubs behind one address it tells whichever the balancer chooses, so what nobody
+//! repeats is not taken for how things stand.
 
 use std::{
     collections::HashMap,
@@ -22,6 +24,9 @@ use crate::{
 const MODELS: usize = 10;
 const WORDS: usize = 300;
 const BODY_LIMIT: usize = 64 * 1024;
+/// An agent says it each minute. What is older than this it may have told another hub
+/// otherwise.
+const OLD_MS: i64 = 150_000;
 
 /// Something that went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,6 +43,12 @@ pub(crate) struct Known {
     pub(crate) last_error: Option<LastError>,
     /// Why it is not let in, while it is not: one of the two is to be updated.
     pub(crate) turned_away: Option<String>,
+    /// When it said the facts.
+    #[serde(skip)]
+    heard_ms: i64,
+    /// Whether it has not repeated them since, to this hub.
+    #[serde(skip)]
+    pub(crate) is_old: bool,
 }
 
 impl Known {
@@ -58,9 +69,27 @@ impl Facts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of all of them, as they are now.
-    pub(crate) fn known(&self) -> HashMap<AgentKey, Known> {
-        self.all().clone()
+    /// Of all of them, as they are now. Nobody says of an old one that its models are left
+    /// alone.
+    pub(crate) fn known(&self, now_ms: i64) -> HashMap<AgentKey, Known> {
+        let mut all = self.all().clone();
+        for known in all.values_mut() {
+            known.is_old = now_ms.saturating_sub(known.heard_ms) > OLD_MS;
+            if known.is_old {
+                known.facts.resting.clear();
+            }
+        }
+        all
+    }
+
+    /// Another hub has let these agents in.
+    pub(crate) fn let_in<'a>(&self, agents: impl Iterator<Item = &'a AgentKey>) {
+        let mut all = self.all();
+        for agent in agents {
+            if let Some(known) = all.get_mut(agent) {
+                known.turned_away = None;
+            }
+        }
     }
 
     /// Whether some agent would know which model is meant; a full name always is one.
@@ -120,6 +149,7 @@ async fn note(Caller { app, agent, .. }: Caller, Json(facts): Json<AgentFacts>) 
     let news = {
         let mut all = app.presence.facts.all();
         let known = all.entry(agent.key).or_default();
+        known.heard_ms = app.store.now_ms();
         std::mem::replace(&mut known.facts, facts.clone()) != facts
     };
     if news {

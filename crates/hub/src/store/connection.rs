@@ -37,15 +37,19 @@ impl Kept {
                 // This hub ends when the move is whole.
                 Err(error @ HubError::Moved(_)) => warn!(%error, "the file is not used any more"),
                 Err(error) => {
+                    let remedy = error.remedy();
                     let error = with_causes(&error);
-                    error!(error, "the store cannot be opened again");
+                    error!(error, remedy, "the store cannot be opened again");
                 }
                 Ok(db) => match (self.proof)(&db) {
                     Ok(()) => {
                         info!("the store was opened again");
                         self.db = Some(db);
                     }
-                    Err(error) => error!(%error, "the store cannot be opened again"),
+                    Err(error) => {
+                        let remedy = error.remedy();
+                        error!(%error, remedy, "the store cannot be opened again");
+                    }
                 },
             }
         }

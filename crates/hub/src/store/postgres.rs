@@ -20,7 +20,8 @@ use std::{
 };
 
 use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
-use tokio_postgres::{AsyncMessage, Client, Row, Statement, types::Type};
+use tokio_postgres::{AsyncMessage, Client, Row, SimpleQueryMessage, Statement, types::Type};
+use tracing::error;
 
 use crate::store::sql::{Error, Params, Result, Value};
 
@@ -47,8 +48,29 @@ impl Address {
     /// Connects, and has the tables of this build there.
     pub(crate) fn open(&self) -> Result<(Pg, u32)> {
         let pg = self.connect(None)?;
+        if self.is_held.get().is_none() {
+            self.check_held(&pg)?;
+            let _ = self.is_held.set(());
+        }
         let found = schema::bring_up(&pg, &self.schema)?;
         Ok((pg, found))
+    }
+
+    /// Makes sure that a connection is the same one in each transaction: settings, what is
+    /// listened for and what is made ready hang on it. A second one that is in the middle of a
+    /// transaction takes the place of the first where they share some.
+    fn check_held(&self, pg: &Pg) -> Result<()> {
+        let own = pg.process()?;
+        let other = self.connect(None)?;
+        for _ in 0..3 {
+            other.batch("BEGIN")?;
+            let shared = other.process()? == own || pg.process()? != own;
+            other.batch("ROLLBACK")?;
+            if shared {
+                return Err(Error::Pooled);
+            }
+        }
+        Ok(())
     }
 
     /// Hears what other hubs have written, until the receiver is dropped or the
@@ -87,6 +109,7 @@ impl Address {
             lock: lock_of(&self.schema),
             bell: format!("codebutler_{}", self.schema),
             silent: Cell::new(false),
+            starved: Cell::new(false),
         };
         pg.batch(SETTINGS)?;
         pg.batch(&format!("SET search_path = \"{}\"", self.schema))?;
@@ -112,6 +135,9 @@ pub(crate) struct Pg {
     bell: String,
     /// Whether it was given up because it said nothing.
     silent: Cell<bool>,
+    /// Whether a change failed for what the server lacks: the next connection has to show that
+    /// it can make one.
+    starved: Cell<bool>,
 }
 
 impl fmt::Debug for Pg {
@@ -138,13 +164,32 @@ impl Pg {
         self.batch(&format!("NOTIFY {}", self.bell))
     }
 
+    /// The server's process behind it.
+    fn process(&self) -> Result<String> {
+        let said = self.ask(self.client.simple_query("SELECT pg_backend_pid()"))?;
+        let pid = said.iter().find_map(|one| match one {
+            SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        Ok(pid.unwrap_or_default().to_owned())
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
-        self.silent.get() || self.client.is_closed()
+        self.silent.get() || self.starved.get() || self.client.is_closed()
     }
 
     fn ask<T>(&self, asked: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T> {
         match wait(asked, Instant::now() + PATIENCE) {
-            Some(answer) => Ok(answer?),
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => {
+                let error = Error::from(error);
+                if error.is_starved() {
+                    let remedy = error.remedy();
+                    error!(%error, remedy, "the database cannot do what it is asked");
+                    self.starved.set(true);
+                }
+                Err(error)
+            }
             None => {
                 self.silent.set(true);
                 Err(Error::Silent)

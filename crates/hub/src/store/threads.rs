@@ -129,9 +129,22 @@ pub(super) fn writer(
     })
 }
 
-/// Also a full disk is no store that can be written to.
+/// Also a full disk is no store that can be written to. A database puts a small change where
+/// there is room left by an earlier one, so it is asked for a large one.
 fn can_commit(db: &Db) -> sql::Result<()> {
-    db.set_own_value("recovered_ms", &db.now_ms().to_string())
+    db.set_own_value("recovered_ms", &db.now_ms().to_string())?;
+    if db.shared().is_none() {
+        return Ok(());
+    }
+    db.execute(
+        "INSERT INTO own_values (name, value)
+           SELECT 'room', string_agg(md5(CAST(random() AS TEXT)), '')
+           FROM generate_series(1, 8192)
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        [],
+    )?;
+    db.execute("DELETE FROM own_values WHERE name = 'room'", [])?;
+    Ok(())
 }
 
 struct Writer {

@@ -33,7 +33,8 @@ fn inside(text: &str) -> &str {
 }
 
 fn is_for_people(path: &str) -> bool {
-    path.starts_with("/v1/") || matches!(path, "/healthz" | "/readyz" | "/metrics")
+    path.starts_with("/v1/")
+        || matches!(path, "/healthz" | "/readyz" | "/readyz/store" | "/metrics")
 }
 
 fn routes() -> BTreeSet<String> {

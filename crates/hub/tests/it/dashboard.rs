@@ -127,6 +127,31 @@ async fn every_panel_asks_for_metrics_and_labels_that_there_are() {
     assert!(unseen.is_empty(), "{unseen:?}");
 }
 
+/// Read from the store, which several hubs share: each of them tells the same.
+const TOLD_BY_EACH: [&str; 9] = [
+    "codebutler_agent_connected",
+    "codebutler_queue_age_seconds",
+    "codebutler_deliveries_waiting",
+    "codebutler_decisions_open",
+    "codebutler_events_total",
+    "codebutler_day_spent_dollars",
+    "codebutler_day_cap_dollars",
+    "codebutler_cost_nanodollars_total",
+    "codebutler_messages",
+];
+
+#[test]
+fn what_each_hub_of_a_store_tells_is_shown_once() {
+    let mut shown = BTreeSet::new();
+    for (title, expr) in expressions(&board()) {
+        for metric in words(&expr).filter(|word| TOLD_BY_EACH.contains(word)) {
+            assert!(expr.contains("max"), "{title}: {expr}");
+            shown.insert(metric.to_owned());
+        }
+    }
+    assert_eq!(shown.len(), TOLD_BY_EACH.len(), "{shown:?}");
+}
+
 #[tokio::test]
 async fn every_variable_is_defined_and_asks_for_what_there_is() {
     let (board, known) = (board(), scraped().await);

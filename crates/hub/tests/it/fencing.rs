@@ -194,6 +194,20 @@ async fn a_hub_that_is_cut_off_sends_everybody_to_the_other() {
     let mut hearing = own.hearing();
     let dropped = hearing.wait_for(|now| matches!(now, Hearing::Reconnecting { .. }));
     timeout(PATIENCE, dropped).await.unwrap().unwrap();
+    // Whoever watches it hears what is wrong: a hub that only refused would count as one
+    // that is down.
+    let watch = |path: &str| {
+        let url = pair.hubs[0].base().join(path).unwrap();
+        client().get(url).send()
+    };
+    let metrics = watch("metrics").await.unwrap();
+    assert_eq!(metrics.status(), 200);
+    let metrics = metrics.text().await.unwrap();
+    assert!(
+        metrics.contains("\ncodebutler_store_writable 0\n"),
+        "{metrics}"
+    );
+    assert_eq!(watch("readyz/store").await.unwrap().status(), 503);
     let said = client()
         .post(pair.hubs[1].base().join("v1/messages").unwrap())
         .bearer_auth(ana.token.expose())

@@ -358,6 +358,26 @@ async fn every_alert_of_the_hub_fires_for_its_fault_and_not_before() {
     assert_ne!(fires("HubDown", &before, &target), Some(false));
 }
 
+#[tokio::test]
+async fn what_an_agent_does_not_repeat_is_not_how_its_models_stand() {
+    let mut world = World::start().await;
+    let _coder = world.socket(Role::Coder).await;
+    let facts = AgentFacts {
+        models: vec!["qwen3:8b".to_owned()],
+        resting: vec!["qwen3:8b".to_owned()],
+        ..AgentFacts::default()
+    };
+    let usable = async || scrape(&world).await["codebutler_agent_models_usable"].clone();
+    world.control(Role::Coder).facts(&facts).await.unwrap();
+    assert!(matches!(usable().await[..], [(_, 0.0)]));
+    // It has told another hub since, where there is one: an alert must not last for ever.
+    world.ahead.store(200, Ordering::Relaxed);
+    assert!(usable().await.is_empty());
+    world.control(Role::Coder).facts(&facts).await.unwrap();
+    assert!(matches!(usable().await[..], [(_, 0.0)]));
+    world.down().await;
+}
+
 #[test]
 fn prometheus_accepts_the_rules_and_the_runbook_has_a_section_for_each() {
     judged(&["check", "rules", "packaging/monitoring/alerts.yml"], "");

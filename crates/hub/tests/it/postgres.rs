@@ -9,7 +9,7 @@ use std::{
 use butler_hub::{Hub, HubError, HubTls, StorePlace, Tokens};
 use butler_protocol::{Role, Secret};
 use butler_slack::Socket;
-use butler_testkit::Postgres;
+use butler_testkit::{Pooler, Postgres};
 use butler_tls::Trust;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -269,6 +269,108 @@ async fn a_killed_database_is_told_and_nothing_acknowledged_is_lost() {
     assert_eq!(heard, ["before", "after"]);
     for at in [0, 1] {
         pair.down(at).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_turned_away_by_one_hub_and_let_in_by_another_is_too_old_no_more() {
+    let Some(mut pair) = Pair::start().await else {
+        return;
+    };
+    let repo = pair.tokens().ensure_repo("app", "app").unwrap();
+    let app = repo.agents[&Role::Lead].app.clone();
+    let url = pair.bases[0].join("api/apps.connections.open").unwrap();
+    let opened = pair.http.post(url).bearer_auth(app.expose()).send().await;
+    let opened: Value = opened.unwrap().json().await.unwrap();
+    let address = opened["url"].as_str().unwrap().replace("ws://", "http://");
+    let dialed = pair
+        .http
+        .get(format!("{address}&codebutler=0&version=0.0.1"))
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    assert_eq!(dialed.send().await.unwrap().status(), 101);
+    let turned = "codebutler_agent_turned_away{repo=\"app\",role=\"lead\"} 1";
+    // It counts from the first time that it was let in anywhere.
+    let open = |at: usize| Socket::open(&pair.bases[at], app.clone(), CancellationToken::new());
+    let let_in = timeout(PATIENCE, open(1)).await.unwrap().unwrap();
+    let ended = async { while pair.text(0, "metrics").await.1.contains(turned) {} };
+    timeout(PATIENCE, ended).await.unwrap();
+    let here = "codebutler_agent_connected{repo=\"app\",role=\"lead\"} 1";
+    let seen = async { while !pair.text(0, "metrics").await.1.contains(here) {} };
+    timeout(PATIENCE, seen).await.unwrap();
+    let (_, metrics) = pair.text(0, "metrics").await;
+    assert!(!metrics.contains(turned), "{metrics}");
+    drop(let_in);
+    for at in [0, 1] {
+        pair.down(at).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_without_room_refuses_for_now_and_says_that_it_does_not_write() {
+    let Some(mut pair) = Pair::start().await else {
+        return;
+    };
+    let repo = pair.tokens().ensure_repo("app", "app").unwrap();
+    let ana = pair.tokens().ensure_person("ana").unwrap();
+    // No new page can be had; what fits into an old one works.
+    let full = "CREATE FUNCTION codebutler.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full';
+        END $$;
+        CREATE TRIGGER no_room BEFORE INSERT ON codebutler.messages
+          FOR EACH ROW EXECUTE FUNCTION codebutler.full();
+        CREATE TRIGGER no_room BEFORE INSERT ON codebutler.own_values
+          FOR EACH ROW WHEN (length(NEW.value) > 8000) EXECUTE FUNCTION codebutler.full();";
+    directly(&pair.server.address(), full).await;
+    let body = json!({"channel": repo.channel, "text": "no room"});
+    let (status, told) = pair.post(0, &ana.token, &body).await;
+    assert_eq!(status, 503, "{told}");
+    // Agents repeat a call that was refused like this; an error they take as final.
+    let url = pair.bases[1].join("api/chat.postMessage").unwrap();
+    let bot = repo.agents[&Role::Pm].bot.expose();
+    let posted = pair.http.post(url).bearer_auth(bot).json(&body).send();
+    assert_eq!(posted.await.unwrap().status(), 503);
+    for at in [0, 1] {
+        assert_eq!(pair.text(at, "readyz/store").await.0, 503);
+        let (_, metrics) = pair.text(at, "metrics").await;
+        assert!(
+            metrics.contains("\ncodebutler_store_writable 0\n"),
+            "{metrics}"
+        );
+    }
+    let room = "DROP TRIGGER no_room ON codebutler.messages;
+        DROP TRIGGER no_room ON codebutler.own_values;";
+    directly(&pair.server.address(), room).await;
+    for at in [0, 1] {
+        let writes = async { while pair.text(at, "readyz/store").await.0 != 200 {} };
+        timeout(PATIENCE, writes).await.unwrap();
+        assert_eq!(pair.post(at, &ana.token, &body).await.0, 200);
+        pair.down(at).await;
+    }
+}
+
+#[test]
+fn a_middle_man_that_gives_each_transaction_another_connection_is_refused() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    for (mode, is_taken) in [("session", true), ("transaction", false)] {
+        let Some(pooler) = Pooler::start(&server, mode) else {
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let database = Some(Secret::new(pooler.address()));
+        let place = StorePlace::new(folder.path().to_owned(), database);
+        match Tokens::open(place) {
+            Ok(_) => assert!(is_taken, "{mode}"),
+            Err(error) => {
+                assert!(!is_taken, "{mode}: {error}");
+                let cause = std::error::Error::source(&error).unwrap().to_string();
+                assert!(cause.contains("pool_mode = session"), "{cause}");
+            }
+        }
     }
 }
 

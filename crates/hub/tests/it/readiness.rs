@@ -34,3 +34,24 @@ async fn a_hub_is_ready_when_it_writes_and_somebody_of_its_team_is_there() {
     drop(socket);
     world.down().await;
 }
+
+#[tokio::test]
+async fn a_balancer_lets_the_first_agent_through_to_a_hub_that_nobody_is_connected_to() {
+    let mut world = World::start().await;
+    let asked = async |path: &str| {
+        let answer = world.http.get(world.base.join(path).unwrap()).send().await;
+        let answer = answer.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    assert_eq!(asked("readyz").await.0, 503);
+    let writes = (200, "store: ok, writes\n".to_owned());
+    assert_eq!(asked("readyz/store").await, writes);
+    let frozen = FrozenStore::freeze(&world.dir.path().into())
+        .unwrap()
+        .unwrap();
+    let (status, said) = asked("readyz/store").await;
+    assert_eq!(status, 503, "{said}");
+    drop(frozen);
+    assert_eq!(asked("readyz/store").await, writes);
+    world.down().await;
+}

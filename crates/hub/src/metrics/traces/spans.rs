@@ -27,6 +27,8 @@ pub(crate) struct Span {
 /// What one role has begun in one thread and not ended.
 #[derive(Debug, Default)]
 pub(super) struct Begun {
+    /// The last line that was taken in; the next ones may have been told to another hub.
+    pub(super) upto: u64,
     /// What woke it last.
     woken_by: Option<String>,
     activation: Option<(u32, i64, Option<String>)>,
@@ -87,6 +89,7 @@ impl Begun {
     /// What is over with this line.
     pub(super) fn take(&mut self, whose: Whose<'_>, entry: &Entry) -> Option<Span> {
         let at = entry.at_ms;
+        self.upto = entry.seq;
         match &entry.record {
             Record::User {
                 ts: Some(ts),

@@ -1,7 +1,13 @@
 //! The address of a store in PostgreSQL, as it is written in the machine's config: where,
 //! in which schema, and how the way there is made safe.
 
-use std::{fmt, net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    net::IpAddr,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use butler_protocol::Secret;
 use tokio_postgres::{
@@ -22,6 +28,8 @@ pub(crate) struct Address {
     pub(super) config: Config,
     pub(super) schema: String,
     pub(super) tls: Tls,
+    /// Set when it was seen that a connection there is one.
+    pub(super) is_held: Arc<OnceLock<()>>,
 }
 
 impl fmt::Debug for Address {
@@ -92,6 +100,7 @@ impl Address {
             config,
             schema,
             tls: Tls(Arc::new(trusted)),
+            is_held: Arc::default(),
         })
     }
 

@@ -27,6 +27,13 @@ pub enum Error {
     /// The certificates to trust cannot be read.
     #[error(transparent)]
     Certificates(#[from] butler_tls::BadFile),
+    /// Several share what should be one connection.
+    #[error(
+        "what answers there gives each transaction another connection, as PgBouncer does with \
+         `pool_mode = transaction`; a hub needs connections of its own: `pool_mode = session`, or \
+         the address of PostgreSQL itself"
+    )]
+    Pooled,
     /// The workspace of this file is in a database now.
     #[error("the workspace was moved into a database")]
     Moved,
@@ -99,9 +106,24 @@ impl Error {
             "42501" => {
                 "its user needs `GRANT CONNECT, CREATE ON DATABASE name TO user`, or a schema of its own that `?schema=` names"
             }
+            "25006" => {
+                "that server takes no changes: the address must lead to the primary; with several \
+                 hosts in it, `target_session_attrs=read-write` finds that one"
+            }
+            "53100" => "make room on the disk of the database",
             "53300" => "let it take more connections (`max_connections`), or run fewer hubs",
             _ => return None,
         })
+    }
+
+    /// Whether the database is there and lacks what a change needs: room, memory, a disk that
+    /// works, the right to change anything.
+    pub(crate) fn is_starved(&self) -> bool {
+        let Self::Postgres(error) = self else {
+            return false;
+        };
+        let lacks = |code: &str| ["53", "58", "25006"].iter().any(|of| code.starts_with(of));
+        error.code().is_some_and(|code| lacks(code.code()))
     }
 
     /// Whether it was the way to the database, or its end, and not what was asked.
@@ -110,10 +132,12 @@ impl Error {
             return matches!(self, Self::Silent);
         };
         match error.code() {
-            // Shut down, starting, or this connection was ended or took too long.
-            Some(code) => ["57", "08", "25P03"]
-                .iter()
-                .any(|of| code.code().starts_with(of)),
+            // Shut down, starting, or this connection was ended or took too long; or somebody
+            // else's transaction was in the way.
+            Some(code) => {
+                let is_one = |of: &&str| code.code().starts_with(*of);
+                self.is_starved() || ["57", "08", "25P03", "40"].iter().any(is_one)
+            }
             None => error.is_closed() || error.as_db_error().is_none() && is_io(error),
         }
     }
