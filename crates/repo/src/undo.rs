@@ -12,7 +12,9 @@
 //!
 //! What is old goes in time, see [`prune`].
 
+mod beneath;
 mod files;
+mod ignored;
 mod prune;
 mod restore;
 mod store;

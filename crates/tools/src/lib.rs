@@ -42,7 +42,7 @@ pub use content::outside::fenced;
 pub use content::picture::picture_type;
 pub use context::{DiffMaker, Eyes, ReadyGate, ToolContext, TreeHasher, Watcher};
 pub use outside::{OutsideServer, OutsideTools, ServerPlace};
-pub use place::{Check, PlaceError, Surroundings, Workplace};
+pub use place::{Check, PlaceError, Surroundings, Workplace, text_in};
 pub(crate) use place::{Inside, Opened};
 pub use receipt::in_diff as weakened_checks;
 pub use run::attached::Attached;

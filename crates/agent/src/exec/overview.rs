@@ -5,6 +5,7 @@ use std::{env, fs, path::Path};
 
 use butler_playbook::{Layout, Overview};
 use butler_repo::Git;
+use butler_tools::text_in;
 use tokio_util::sync::CancellationToken;
 
 use super::ExecConfig;
@@ -12,13 +13,16 @@ use super::ExecConfig;
 /// More of a folder that is no repository is not looked at.
 const MOST_FILES: usize = 5_000;
 
+/// A longer list of scripts is not read.
+const MOST_BYTES: u64 = 1 << 20;
+
 pub(super) async fn of(config: &ExecConfig, cancel: &CancellationToken) -> String {
     let files = match in_git(&config.folder, cancel).await {
         Some(files) => files,
         None => on_disk(&config.folder),
     };
     let mut layout = Layout::of(files.iter().map(String::as_str));
-    if let Ok(package) = fs::read_to_string(config.folder.join("package.json")) {
+    if let Ok(Some(package)) = text_in(&config.folder, "package.json", MOST_BYTES) {
         layout = layout.with_package(&package);
     }
     let checks: Vec<_> = config

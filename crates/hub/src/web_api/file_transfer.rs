@@ -110,13 +110,7 @@ async fn body_of(request: Request) -> Result<Vec<u8>, Refused> {
 
 /// Text files pass the gate like any other text.
 pub(crate) fn without_secrets(app: &App, bytes: Vec<u8>) -> Vec<u8> {
-    match String::from_utf8(bytes) {
-        Ok(mut text) => {
-            gate::clean_text(&app.redactor, &mut text);
-            text.into_bytes()
-        }
-        Err(binary) => binary.into_bytes(),
-    }
+    gate::clean_file(&app.redactor, bytes)
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! The last gate: every outbound text, block, name and title passes the
 //! redactor here as well, whatever the sender did before.
 
-use butler_policy::Redactor;
+use butler_policy::{Found, Redactor};
 use serde_json::Value;
 
 /// Takes secrets out of text; true when something was taken out.
@@ -9,16 +9,27 @@ pub(crate) fn clean_text(redactor: &Redactor, text: &mut String) -> bool {
     let redaction = redactor.redact(text);
     let altered = redaction.text != *text;
     if altered {
-        for found in &redaction.findings {
-            tracing::warn!(
-                kind = found.kind,
-                length_bytes = found.length,
-                "redacted outbound text"
-            );
-        }
+        note(&redaction.findings);
         *text = redaction.text;
     }
     altered
+}
+
+/// The same for a file, if it is text in any encoding.
+pub(crate) fn clean_file(redactor: &Redactor, bytes: Vec<u8>) -> Vec<u8> {
+    let (bytes, findings) = redactor.redact_file(bytes);
+    note(&findings);
+    bytes
+}
+
+fn note(findings: &[Found]) {
+    for found in findings {
+        tracing::warn!(
+            kind = found.kind,
+            length_bytes = found.length,
+            "redacted outbound text"
+        );
+    }
 }
 
 /// The same for every string inside a value, keys left alone.

@@ -13,6 +13,7 @@
 mod anchors;
 mod assignment;
 mod automaton;
+mod file;
 mod known;
 mod lists;
 mod rules;

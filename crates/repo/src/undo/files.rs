@@ -17,6 +17,7 @@ use std::{
 use ignore::{WalkBuilder, WalkState};
 
 use super::{
+    ignored::Ignored,
     is_folder, is_gits,
     watch::{Told, Watch},
 };
@@ -198,14 +199,16 @@ fn walk(
     let found = Mutex::new(Vec::new());
     let listens = AtomicBool::new(true);
     let runtime = RUNTIME.map(|own| root.join(own));
+    let ignored = Ignored::of(root);
     let walk = WalkBuilder::new(folder)
-        .hidden(false)
-        .ignore(false)
-        .git_global(false)
-        .require_git(false)
+        .standard_filters(false)
         .max_depth(depth)
         .filter_entry(move |entry| {
-            entry.file_name() != ".git" && !runtime.iter().any(|own| entry.path() == own)
+            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+            entry.depth() == 0
+                || entry.file_name() != ".git"
+                    && !runtime.iter().any(|own| entry.path() == own)
+                    && !ignored.has(entry.path(), is_folder)
         })
         .build_parallel();
     walk.run(|| {

@@ -1,20 +1,12 @@
 //! Brings files back: git says which differ between two saved states, and gives
 //! their bytes; they are written here, beneath the folder and through no link.
 
-use std::{
-    fs, io,
-    io::Write,
-    os::unix::{
-        ffi::OsStrExt,
-        fs::{PermissionsExt, symlink},
-    },
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use butler_protocol::CommitSha;
 use tokio_util::sync::CancellationToken;
 
-use super::{Restored, is_folder, is_gits};
+use super::{Restored, beneath::Beneath, is_gits};
 use crate::{
     Error, Git, Result,
     git::{Output, path_of},
@@ -51,11 +43,14 @@ pub(super) async fn from(
     let contents = contents(git, &files, cancel).await?;
     let root = root.to_owned();
     let written = tokio::task::spawn_blocking(move || {
+        let beneath = Beneath::of(&root).map_err(Error::file(&root))?;
         for path in &gone {
-            remove(&root, path).map_err(Error::file(root.join(path)))?;
+            let removed = beneath.remove(path);
+            removed.map_err(Error::file(root.join(path)))?;
         }
         for (file, bytes) in files.iter().zip(&contents) {
-            write(&root, file, bytes).map_err(Error::file(root.join(&file.path)))?;
+            let written = beneath.write(&file.path, &file.mode, bytes);
+            written.map_err(Error::file(root.join(&file.path)))?;
         }
         Ok(Restored {
             written: files.len(),
@@ -134,63 +129,4 @@ fn one<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let bytes = rest.get(end + 1..end + 1 + length)?;
     *rest = rest.get(end + 2 + length..)?;
     Some(bytes)
-}
-
-fn remove(root: &Path, path: &Path) -> io::Result<()> {
-    let way = path
-        .ancestors()
-        .skip(1)
-        .filter(|part| !part.as_os_str().is_empty());
-    if !way.clone().all(|part| is_folder(&root.join(part))) {
-        return Ok(());
-    }
-    match fs::remove_file(root.join(path)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    // Folders that hold nothing any more; one that holds something says so.
-    for folder in way {
-        if fs::remove_dir(root.join(folder)).is_err() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn write(root: &Path, file: &File, bytes: &[u8]) -> io::Result<()> {
-    let full = root.join(&file.path);
-    let way: Vec<&Path> = file.path.ancestors().skip(1).collect();
-    for part in way.iter().rev().filter(|part| !part.as_os_str().is_empty()) {
-        let folder = root.join(part);
-        if !is_folder(&folder) {
-            // A file or a link in its place: it was saved, and then it was a folder.
-            let _ = fs::remove_file(&folder);
-            fs::create_dir(&folder)?;
-        }
-    }
-    if is_folder(&full) {
-        // What was in it and is saved went; what is ignored is not ours to take.
-        fs::remove_dir(&full)?;
-    }
-    if file.mode == "120000" {
-        let _ = fs::remove_file(&full);
-        return symlink(Path::new(std::ffi::OsStr::from_bytes(bytes)), &full);
-    }
-    let folder = full.parent().unwrap_or(root);
-    let mut new = tempfile::Builder::new()
-        .prefix(".codebutler-")
-        .tempfile_in(folder)?;
-    new.write_all(bytes)?;
-    let before = fs::symlink_metadata(&full)
-        .ok()
-        .filter(|found| found.is_file());
-    let before = before.map_or(0o644, |found| found.permissions().mode() & 0o777);
-    let mode = match file.mode.as_str() {
-        "100755" => before | 0o111,
-        _ => before & !0o111,
-    };
-    new.as_file()
-        .set_permissions(fs::Permissions::from_mode(mode))?;
-    new.persist(&full).map_err(|error| error.error)?;
-    Ok(())
 }

@@ -6,7 +6,7 @@
 
 use std::{
     fs,
-    io::{self, Write},
+    io::{self, Read, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     time::SystemTime,
@@ -46,25 +46,54 @@ impl Store {
         sum.update(head.as_bytes());
         sum.update(content);
         let id: Id = sum.finalize().into();
-        let text = hex(&id);
-        let folder = self.common.join("objects").join(&text[..2]);
-        let place = folder.join(&text[2..]);
-        // Git deletes what is old and unused, so what is used again must look young.
-        if fs::File::open(&place).is_ok_and(|file| file.set_modified(SystemTime::now()).is_ok()) {
+        let place = self.place(&id);
+        if is_there(&place) {
             return Ok(id);
         }
-        fs::create_dir_all(&folder)?;
-        // A name by which git knows what a crash left behind.
-        let file = tempfile::Builder::new()
-            .prefix("tmp_obj_")
-            .permissions(fs::Permissions::from_mode(0o444))
-            .tempfile_in(&folder)?;
+        let folder = place.parent().unwrap_or(&self.common);
+        fs::create_dir_all(folder)?;
+        let file = half(folder)?;
         let mut packed = ZlibEncoder::new(&file, Compression::fast());
         packed.write_all(head.as_bytes())?;
         packed.write_all(content)?;
         packed.finish()?;
         file.persist(&place)?;
         Ok(id)
+    }
+
+    /// Keeps a file of this length that is not to be held in memory.
+    pub(super) fn put_large(&self, mut from: impl Read, length: u64) -> io::Result<Id> {
+        let head = format!("blob {length}\0");
+        let mut sum = Sha1::new();
+        sum.update(head.as_bytes());
+        let file = half(&self.common.join("objects"))?;
+        let mut packed = ZlibEncoder::new(&file, Compression::fast());
+        packed.write_all(head.as_bytes())?;
+        let (mut left, mut space) = (length, vec![0; 1 << 16]);
+        while left > 0 {
+            let most = usize::try_from(left).unwrap_or(usize::MAX).min(space.len());
+            let read = from.read(&mut space[..most])?;
+            if read == 0 {
+                return Err(io::Error::other("it became shorter while it was read"));
+            }
+            sum.update(&space[..read]);
+            packed.write_all(&space[..read])?;
+            left -= read as u64;
+        }
+        packed.finish()?;
+        let id: Id = sum.finalize().into();
+        let place = self.place(&id);
+        if !is_there(&place) {
+            fs::create_dir_all(place.parent().unwrap_or(&self.common))?;
+            file.persist(&place)?;
+        }
+        Ok(id)
+    }
+
+    fn place(&self, id: &Id) -> PathBuf {
+        let text = hex(id);
+        let objects = self.common.join("objects");
+        objects.join(&text[..2]).join(&text[2..])
     }
 
     /// Whether nothing has this name.
@@ -95,6 +124,20 @@ impl Store {
         }
         written
     }
+}
+
+/// Whether the object is kept already. Git deletes what is old and unused, so what is used
+/// again must look young.
+fn is_there(place: &Path) -> bool {
+    fs::File::open(place).is_ok_and(|file| file.set_modified(SystemTime::now()).is_ok())
+}
+
+/// A file by whose name git knows what a crash left behind.
+fn half(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix("tmp_obj_")
+        .permissions(fs::Permissions::from_mode(0o444))
+        .tempfile_in(folder)
 }
 
 pub(super) fn hex(id: &Id) -> String {

@@ -1,15 +1,16 @@
 //! What `git fast-import` is told: one commit, with the bytes of every file that
 //! changed. Git itself looks at no file of the folder.
 
-use std::{
-    fs, io,
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
-    path::Path,
-};
+use std::{io, os::unix::ffi::OsStrExt, path::Path};
 
 use butler_protocol::CommitSha;
 
-use super::{files::Change, is_gits};
+use super::{
+    beneath::{Beneath, Content},
+    files::Change,
+    is_gits,
+    store::{Store, hex},
+};
 use crate::{Error, Result};
 
 /// Who it is by: nobody whose name would appear in a history.
@@ -44,29 +45,33 @@ impl Head<'_> {
     }
 }
 
+/// What is told at once. What comes after that much, and what is large, is put into the
+/// store first: a folder can hold more than fits in memory.
+const AT_ONCE: usize = 64 << 20;
+
 /// The commit as a whole.
-pub(super) fn tell(mut text: Vec<u8>, root: &Path, changes: &[Change]) -> Result<Vec<u8>> {
+pub(super) fn tell(
+    mut text: Vec<u8>,
+    root: &Path,
+    changes: &[Change],
+    store: Option<&Store>,
+) -> Result<Vec<u8>> {
+    let beneath = Beneath::of(root).map_err(Error::file(root))?;
     for change in changes {
         match change {
             Change::Gone(path) if !is_gits(path) => {
                 text.extend_from_slice(b"D ");
                 quote(path, &mut text);
             }
-            Change::There(path) if !is_gits(path) => {
-                let full = root.join(path);
-                match read(&full) {
-                    Ok((mode, bytes)) => {
-                        text.extend_from_slice(format!("M {mode} inline ").as_bytes());
-                        quote(path, &mut text);
-                        text.extend_from_slice(format!("data {}\n", bytes.len()).as_bytes());
-                        text.extend_from_slice(&bytes);
-                        text.push(b'\n');
-                    }
-                    // Gone between two looks: what was saved of it before stays.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(error) => return Err(Error::file(full)(error)),
+            Change::There(path) if !is_gits(path) => match beneath.read(path) {
+                Ok((mode, content)) => {
+                    let told = one(&mut text, path, mode, content, store);
+                    told.map_err(Error::file(root.join(path)))?;
                 }
-            }
+                // Gone between two looks: what was saved of it before stays.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::file(root.join(path))(error)),
+            },
             _ => {}
         }
     }
@@ -74,18 +79,34 @@ pub(super) fn tell(mut text: Vec<u8>, root: &Path, changes: &[Change]) -> Result
     Ok(text)
 }
 
-/// A file as git keeps it: mode and bytes.
-pub(super) fn read(path: &Path) -> io::Result<(&'static str, Vec<u8>)> {
-    let found = fs::symlink_metadata(path)?;
-    if found.is_symlink() {
-        let target = fs::read_link(path)?;
-        return Ok(("120000", target.as_os_str().as_bytes().to_vec()));
-    }
-    let mode = match found.permissions().mode() & 0o100 {
-        0 => "100644",
-        _ => "100755",
+fn one(
+    text: &mut Vec<u8>,
+    path: &Path,
+    mode: &str,
+    content: Content,
+    store: Option<&Store>,
+) -> io::Result<()> {
+    let kept = match (content, store) {
+        (Content::Large { file, length }, Some(store)) => Ok(store.put_large(file, length)?),
+        (Content::Bytes(bytes), Some(store)) if text.len() > AT_ONCE => {
+            Ok(store.put("blob", &bytes)?)
+        }
+        (content, _) => Err(content.whole()?),
     };
-    Ok((mode, fs::read(path)?))
+    match kept {
+        Ok(id) => {
+            text.extend_from_slice(format!("M {mode} {} ", hex(&id)).as_bytes());
+            quote(path, text);
+        }
+        Err(bytes) => {
+            text.extend_from_slice(format!("M {mode} inline ").as_bytes());
+            quote(path, text);
+            text.extend_from_slice(format!("data {}\n", bytes.len()).as_bytes());
+            text.extend_from_slice(&bytes);
+            text.push(b'\n');
+        }
+    }
+    Ok(())
 }
 
 /// Any bytes but NUL can be in a path.
@@ -99,4 +120,32 @@ fn quote(path: &Path, text: &mut Vec<u8>) {
         }
     }
     text.extend_from_slice(b"\"\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_large_is_not_told_but_kept() {
+        let scratch = butler_testkit::ScratchRepo::new();
+        let root = scratch.root();
+        let large = std::fs::File::create(root.join("large")).unwrap();
+        large.set_len(20 << 20).unwrap();
+        std::fs::write(root.join("small"), "here\n").unwrap();
+        let store = Store::of(&root.join(".git"));
+        let changes = ["large", "small"].map(|name| Change::There(name.into()));
+        let told = tell(Vec::new(), root, &changes, store.as_ref()).unwrap();
+        let told = String::from_utf8(told).unwrap();
+        let id = butler_testkit::git(root, &["hash-object", "large"]);
+        assert!(
+            told.contains(&format!("M 100644 {id} \"large\"\n")),
+            "{told}"
+        );
+        assert!(
+            told.contains("M 100644 inline \"small\"\ndata 5\nhere\n"),
+            "{told}"
+        );
+        butler_testkit::git(root, &["cat-file", "-e", &id]);
+    }
 }

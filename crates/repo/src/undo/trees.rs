@@ -1,18 +1,14 @@
 //! The files of the last save as git's trees, so that the next save writes only the
 //! files that changed and the folders above them.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, io, os::unix::ffi::OsStrExt, path::Path};
 
 use super::{
+    beneath::{Beneath, Content},
     files::Change,
     is_gits,
     store::{Id, Store, hex, of_hex},
-    stream::{COMMITTER, read},
+    stream::COMMITTER,
 };
 use crate::{Error, Result, git::Output};
 
@@ -64,12 +60,13 @@ impl Trees {
 
     /// Writes what changed and a commit of all.
     pub(super) fn save(&mut self, files: &Path, changes: &[Change], about: &About) -> Result<Id> {
+        let beneath = Beneath::of(files).map_err(Error::file(files))?;
         for change in changes {
             match change {
                 Change::Gone(path) if !is_gits(path) => {
                     self.root.remove(path.as_os_str().as_bytes());
                 }
-                Change::There(path) if !is_gits(path) => self.take(files, path)?,
+                Change::There(path) if !is_gits(path) => self.take(files, &beneath, path)?,
                 _ => {}
             }
         }
@@ -91,15 +88,19 @@ impl Trees {
         Ok(commit)
     }
 
-    fn take(&mut self, files: &Path, path: &PathBuf) -> Result<()> {
-        let full = files.join(path);
-        let kept = match read(&full) {
-            Ok((mode, bytes)) => self.store.put("blob", &bytes).map(|id| (mode, id)),
+    fn take(&mut self, files: &Path, beneath: &Beneath, path: &Path) -> Result<()> {
+        let kept = match beneath.read(path) {
+            Ok((mode, Content::Bytes(bytes))) => {
+                self.store.put("blob", &bytes).map(|id| (mode, id))
+            }
+            Ok((mode, Content::Large { file, length })) => {
+                self.store.put_large(file, length).map(|id| (mode, id))
+            }
             // Gone between two looks: what was saved of it before stays.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => Err(error),
         };
-        let (mode, id) = kept.map_err(Error::file(full))?;
+        let (mode, id) = kept.map_err(Error::file(files.join(path)))?;
         self.root.set(path.as_os_str().as_bytes(), mode, id);
         Ok(())
     }

@@ -97,7 +97,9 @@ impl Undo {
         };
         let root = self.root.clone();
         let text = head.text();
-        let told = tokio::task::spawn_blocking(move || stream::tell(text, &root, &changes));
+        let store = Store::of(&self.git.common_dir()?);
+        let tell = move || stream::tell(text, &root, &changes, store.as_ref());
+        let told = tokio::task::spawn_blocking(tell);
         let told = told.await.map_err(|_| Error::Cancelled {
             what: "reading the files".to_owned(),
         })??;

@@ -6,14 +6,19 @@ use std::{
     fs,
     os::unix::{
         ffi::OsStrExt,
-        fs::{PermissionsExt, symlink},
+        fs::{FileExt, PermissionsExt, symlink},
     },
     path::{Path, PathBuf},
     process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use butler_repo::{SavedFiles, Undo};
 use butler_testkit::{ScratchRepo, git};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::support::*;
 
@@ -212,6 +217,123 @@ async fn nothing_is_written_through_a_link() {
         fs::read_to_string(outside.path().join("main.rs")).unwrap(),
         "the person's\n"
     );
+}
+
+/// Swaps a folder and a link to somebody's own folder as quickly as it can, as a command
+/// that runs in the background may.
+fn swapping(root: &Path, stop: &AtomicBool) {
+    let (folder, link) = (root.join("swapped"), root.join("way-out"));
+    while !stop.load(Ordering::Relaxed) {
+        let _ = renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE);
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere() {
+    let scratch = workshop();
+    let root = scratch.root().canonicalize().unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    let key = outside.path().join("key");
+    fs::write(&key, "the person's\n").unwrap();
+    put(&root, "swapped/key", "the team's\n");
+    symlink(outside.path(), root.join("way-out")).unwrap();
+    let undo = Undo::of(&root, "exec").unwrap();
+    undo.save("first", &go()).await.unwrap();
+    let first = newest(&undo).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let swaps = {
+        let (root, stop) = (root.clone(), Arc::clone(&stop));
+        std::thread::spawn(move || swapping(&root, &stop))
+    };
+    for round in 0..120 {
+        put(&root, "src/main.rs", &format!("{round}\n"));
+        undo.save("meanwhile", &go()).await.unwrap();
+        if round % 4 == 0 {
+            // May fail: the folder is a moving target.
+            let _ = undo.restore(&first, &go()).await;
+        }
+        let there = fs::read_to_string(&key).ok();
+        assert_eq!(there.as_deref(), Some("the person's\n"), "round {round}");
+    }
+    stop.store(true, Ordering::Relaxed);
+    swaps.join().unwrap();
+    // Commands may read what git keeps.
+    let persons = git(&root, &["hash-object", &key.display().to_string()]);
+    let every = "--batch-check=%(objectname)";
+    let kept = git(&root, &["cat-file", "--batch-all-objects", every]);
+    assert!(
+        !kept.contains(&persons),
+        "what no command may read was saved"
+    );
+}
+
+/// A pipe would hold us for ever, an endless device fill the memory.
+#[tokio::test]
+async fn what_stands_in_the_place_of_ignore_rules_holds_nothing_up() {
+    let scratch = workshop();
+    let root = scratch.root().canonicalize().unwrap();
+    sh(
+        &root,
+        "mkdir pipe zero far; mkfifo pipe/.gitignore; ln -s /dev/zero zero/.gitignore; \
+         ln -s ../../elsewhere far/.gitignore; echo '*' > ../elsewhere; \
+         echo 1 | tee pipe/a zero/a far/a; echo 'b' > far/c; echo skip > src/skip.tmp; \
+         echo '*.tmp' > src/.gitignore; echo '!kept.tmp' > src/deep/.gitignore; \
+         echo 2 | tee src/deep/kept.tmp src/deep/gone.tmp; echo 'never/' >> .git/info/exclude; \
+         mkdir never; echo 3 > never/a",
+    );
+    let undo = Undo::of(&root, "exec").unwrap();
+    for again in 0..2 {
+        put(&root, "src/main.rs", &format!("{again}\n"));
+        let saved = undo.save("before", &go()).await.unwrap().unwrap();
+        let names = git(
+            &root,
+            &["ls-tree", "-r", "--name-only", saved.commit.as_str()],
+        );
+        let has = |name: &str| names.lines().any(|line| line == name);
+        for name in [
+            "pipe/a",
+            "zero/a",
+            "far/a",
+            "far/c",
+            "src/deep/kept.tmp",
+            "src/.gitignore",
+        ] {
+            assert!(has(name), "{name}: {names}");
+        }
+        for name in [
+            "src/skip.tmp",
+            "src/deep/gone.tmp",
+            "never/a",
+            "build/out",
+            "pipe/.gitignore",
+        ] {
+            assert!(!has(name), "{name}: {names}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_large_comes_back_too() {
+    let scratch = workshop();
+    let root = scratch.root().canonicalize().unwrap();
+    let sparse = |name: &str, last: &[u8]| {
+        let file = fs::File::create(root.join(name)).unwrap();
+        file.set_len(9 << 20).unwrap();
+        file.write_all_at(last, 9 << 20).unwrap();
+    };
+    sparse("first.bin", b"1");
+    let undo = Undo::of(&root, "exec").unwrap();
+    undo.save("first", &go()).await.unwrap().unwrap();
+    sparse("later.bin", b"22");
+    let before = snapshot(&root);
+    undo.save("second", &go()).await.unwrap().unwrap();
+    let second = newest(&undo).await;
+    sparse("first.bin", b"333");
+    fs::remove_file(root.join("later.bin")).unwrap();
+    undo.restore(&second, &go()).await.unwrap();
+    assert_eq!(snapshot(&root), before);
+    git(&root, &["fsck", "--strict", "--no-dangling"]);
 }
 
 #[tokio::test]

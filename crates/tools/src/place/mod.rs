@@ -123,3 +123,53 @@ impl Workplace {
         self.dir.as_fd()
     }
 }
+
+/// A text in a folder whose files others wrote, as a clone's are: a regular file of at most
+/// `cap` bytes that lies in the folder, wherever links lead. Nothing where there is none.
+/// Fails: says why what is there is not read.
+pub fn text_in(root: &Path, path: &str, cap: u64) -> Result<Option<String>, PlaceError> {
+    let place = Workplace::open(root, Vec::new(), Surroundings::default())?;
+    let opened = place.locate(path).and_then(|path| place.open_file(&path));
+    match opened.and_then(|opened| opened.read(cap, "make it shorter")) {
+        Ok(bytes) => Ok(String::from_utf8(bytes).ok()),
+        Err(PlaceError::Missing { .. } | PlaceError::NotFolder { .. }) => Ok(None),
+        Err(PlaceError::Folder { .. } | PlaceError::TooBig { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_text_that_others_wrote_is_one_of_their_folder() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().join("root");
+        fs::create_dir_all(root.join("docs")).unwrap();
+        fs::write(scratch.path().join("key"), "the person's").unwrap();
+        fs::write(root.join("docs/rules"), "theirs").unwrap();
+        fs::write(root.join("long"), "x".repeat(101)).unwrap();
+        symlink("docs/rules", root.join("inside")).unwrap();
+        symlink("../key", root.join("out")).unwrap();
+        symlink(scratch.path().join("key"), root.join("far")).unwrap();
+        symlink("/dev/zero", root.join("endless")).unwrap();
+        symlink("nowhere", root.join("broken")).unwrap();
+        let read = |path: &str| text_in(&root, path, 100);
+        for (path, text) in [
+            ("docs/rules", Some("theirs")),
+            ("inside", Some("theirs")),
+            ("none", None),
+            ("docs", None),
+            ("long", None),
+            ("broken", None),
+        ] {
+            assert_eq!(read(path).unwrap().as_deref(), text, "{path}");
+        }
+        for path in ["out", "far", "endless"] {
+            assert!(read(path).is_err(), "{path}");
+        }
+    }
+}

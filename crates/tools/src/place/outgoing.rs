@@ -29,9 +29,9 @@ impl ToolContext {
             return Err(format!("`{name}` is empty"));
         }
         let redactor = self.workplace().surroundings().redactor.as_ref();
-        let bytes = match (redactor, std::str::from_utf8(&bytes)) {
-            (Some(redactor), Ok(text)) => redactor.redact(text).text.into_bytes(),
-            _ => bytes,
+        let bytes = match redactor {
+            Some(redactor) => redactor.redact_file(bytes).0,
+            None => bytes,
         };
         Ok((name, bytes))
     }

@@ -152,11 +152,36 @@ impl Cache {
             self.root.join("CACHEDIR.TAG"),
             "Signature: 8a477f597d28d172789f06886806bc55\n# What package managers downloaded. It can be deleted.\n",
         )?;
-        // Which registry cargo asks; a file with a login in it is not taken over.
-        if let Some(config) = butler_sandbox::plain_cargo_config() {
-            fs::copy(config, self.root.join("cargo/config.toml"))?;
-        }
+        self.place_cargo_config(butler_sandbox::plain_cargo_config().as_deref())?;
         self.gather_authorities()
+    }
+
+    /// Which registry cargo asks; a file with a login in it is not taken over. Who had
+    /// the network may have left something in its place: what the builds of all threads
+    /// would go by, or a link to a file of the person's.
+    fn place_cargo_config(&self, own: Option<&Path>) -> io::Result<()> {
+        let folder = self.root.join("cargo");
+        let text = own.map(fs::read).transpose()?;
+        for name in ["config", "config.toml"] {
+            let place = folder.join(name);
+            let wanted = text.as_ref().filter(|_| name == "config.toml");
+            match (fs::symlink_metadata(&place), wanted) {
+                (Ok(there), Some(text)) if there.is_file() && fs::read(&place)? == *text => {
+                    continue;
+                }
+                (Ok(there), _) if there.is_dir() => fs::remove_dir_all(&place)?,
+                (Ok(_), None) => fs::remove_file(&place)?,
+                _ => {}
+            }
+            if let Some(text) = wanted {
+                // Beside the folders that commands may write, and then in the place of what is there.
+                let (process, thread) = (std::process::id(), std::thread::current().id());
+                let beside = self.root.join(format!("config-{process}-{thread:?}"));
+                fs::write(&beside, text)?;
+                fs::rename(&beside, &place)?;
+            }
+        }
+        Ok(())
     }
 
     fn gather_authorities(&self) -> io::Result<()> {
@@ -310,6 +335,35 @@ mod tests {
             None,
             "it must be writable"
         );
+    }
+
+    #[test]
+    fn what_a_command_left_in_the_place_of_cargos_configuration_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let persons = folder.path().join("persons");
+        fs::write(&persons, "the person's").unwrap();
+        let own = folder.path().join("own.toml");
+        fs::write(&own, "[net]\n").unwrap();
+        let cache = Cache::at(folder.path().join("cache"), None);
+        cache.open().unwrap();
+        let place = |name: &str| cache.root().join("cargo").join(name);
+        let hostile: [fn(&Path, &Path); 3] = [
+            |place, persons| std::os::unix::fs::symlink(persons, place).unwrap(),
+            |place, _| fs::write(place, "[build]\nrustc-wrapper = \"./x\"\n").unwrap(),
+            |place, _| fs::create_dir_all(place.join("below")).unwrap(),
+        ];
+        for leave in hostile {
+            for (own, text) in [(Some(own.as_path()), Some("[net]\n")), (None, None)] {
+                let _ = fs::remove_file(place("config.toml"));
+                leave(&place("config.toml"), &persons);
+                leave(&place("config"), &persons);
+                cache.place_cargo_config(own).unwrap();
+                let there = fs::read_to_string(place("config.toml")).ok();
+                assert_eq!(there.as_deref(), text);
+                assert!(fs::symlink_metadata(place("config")).is_err());
+                assert_eq!(fs::read_to_string(&persons).unwrap(), "the person's");
+            }
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Bash in the real sandbox.
 
-use std::time::Duration;
+use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
 use butler_policy::Judgement;
 use butler_protocol::Role;
+use butler_repo::Undo;
+use butler_testkit::ScratchRepo;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::fixture::{Fixture, call};
 
@@ -379,5 +382,39 @@ async fn an_approval_is_void_when_a_file_changed_since() {
         let before = hash();
         fixture.write(file, content);
         assert_ne!(hash(), before, "{file}");
+    }
+}
+
+/// No list of programs and flags is complete: what is judged to look only may write all the
+/// same, and then it can be undone too.
+#[tokio::test]
+async fn what_a_command_that_only_looks_changes_can_be_undone() {
+    let scratch = ScratchRepo::new();
+    let root = scratch.root().canonicalize().unwrap();
+    let mut fixture = Fixture::at(&root);
+    let sandbox = butler_sandbox::Sandbox::new(env!("CARGO_BIN_EXE_butler-tools-sandbox").into());
+    let undo = Arc::new(Undo::of(&root, "x").unwrap());
+    let context = fixture.context.with_sandbox(Arc::new(sandbox.unwrap()));
+    fixture.context = context.with_undo(Arc::clone(&undo));
+    fixture.write("script.sed", "w notes.md\n");
+    fixture.write("bin/ls", "#!/bin/sh\necho lost > notes.md\n");
+    let runs = PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(root.join("bin/ls"), runs).unwrap();
+    for command in [
+        "PATH=bin ls",
+        "GIT_TRACE=$PWD/notes.md git status",
+        "history -w notes.md",
+        "git diff --no-index --outp=notes.md script.sed bin/ls",
+        "sed -f script.sed script.sed",
+    ] {
+        fixture.write("notes.md", format!("for {command}\n"));
+        let judged = fixture.judge(Role::Coder, &call("Bash", json!({"command": command})));
+        assert!(matches!(judged, Judgement::Run(_)), "{command}: {judged:?}");
+        fixture.call("Bash", json!({"command": command})).await;
+        let cancel = CancellationToken::new();
+        let saved = undo.list(&cancel).await.unwrap();
+        let first = saved.first().unwrap_or_else(|| panic!("{command}"));
+        undo.restore(first, &cancel).await.unwrap();
+        assert_eq!(fixture.read("notes.md"), format!("for {command}\n"));
     }
 }

@@ -33,6 +33,10 @@ fn only_files_within_reach_leave_and_without_secrets() {
         name == "log.txt" && text.contains("[REDACTED") && !text.contains(&key),
         "{text}"
     );
+    // One byte of another encoding makes no picture of a text.
+    let latin = [b"caf\xe9: ".as_slice(), key.as_bytes(), b"\n"].concat();
+    fixture.write("latin.txt", latin);
+    assert_eq!(out("latin.txt").unwrap().1, b"caf\xe9: [REDACTED:secret]\n");
     assert_eq!(out(shot.to_str().unwrap()).unwrap().1, b"\x89PNG");
     for path in [
         ".env",

@@ -27,9 +27,14 @@ pub(in super::super) fn look(text: &str, at: usize, spans: &mut Spans) {
     let Some(sign) = sign.or_else(|| rest.rfind('@').filter(|_| store)) else {
         return;
     };
-    let Some((_, password)) = rest[..sign].split_once(':') else {
-        return;
+    let (user, password) = match rest[..sign].split_once(':') {
+        Some((user, password)) => (user, password),
+        // The forges take a token as the name alone.
+        None if is_made(&rest[..sign]) => ("", &rest[..sign]),
+        None => return,
     };
+    // `https://TOKEN:x-oauth-basic@…`, `https://TOKEN:@…`
+    let password = if is_made(user) { user } else { password };
     if password.is_empty() || value::is_template(password) || password.starts_with('[') {
         return;
     }
@@ -37,6 +42,19 @@ pub(in super::super) fn look(text: &str, at: usize, spans: &mut Spans) {
         rest.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '*', '_', '\\']);
     let end = after + whole.len().max(sign + 1);
     spans.add(start, end, "connection_string".into());
+}
+
+/// Whether a machine made this name: long, and of digits and letters in no order.
+fn is_made(name: &str) -> bool {
+    let has = |sort: fn(&u8) -> bool| name.bytes().filter(sort).count();
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    // What a client of an error tracker is known by: thirty-two hex digits, for all to see.
+    let public = name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    name.len() >= 20
+        && plain
+        && !public
+        && has(u8::is_ascii_digit) >= 3
+        && has(u8::is_ascii_alphabetic) >= 6
 }
 
 /// At `@tcp(`: `user:password@tcp(host:3306)/name`.

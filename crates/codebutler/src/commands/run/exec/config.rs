@@ -2,7 +2,7 @@
 //! address and a model on the command line nothing has to be set up.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,7 +14,7 @@ use butler_playbook::Profile;
 use butler_policy::{Overrides, Redactor};
 use butler_protocol::{Role, Secret, Usd};
 use butler_sandbox::Sandbox;
-use butler_tools::OutsideTools;
+use butler_tools::{OutsideTools, text_in};
 use butler_turn::{Limits, Models};
 use futures_util::FutureExt;
 use url::Url;
@@ -193,11 +193,11 @@ impl Plan {
     fn files(&self, role: Role) -> ExecFiles {
         let own = |name: &str| {
             let settings = self.settings.as_ref()?;
-            text(&settings.root.join(FOLDER).join(name))
+            text(&settings.root, &format!("{FOLDER}/{name}"))
         };
         let rules = ["AGENTS.md", "CLAUDE.md"]
             .into_iter()
-            .find_map(|name| Some((name.to_owned(), text(&self.folder.join(name))?)));
+            .find_map(|name| Some((name.to_owned(), text(&self.folder, name)?)));
         ExecFiles {
             role: own(&format!("{role}.md")),
             global: own("global.md"),
@@ -206,9 +206,13 @@ impl Plan {
     }
 }
 
-fn text(file: &Path) -> Option<String> {
-    let small = fs::metadata(file).is_ok_and(|about| about.len() <= LARGEST_FILE);
-    small.then(|| fs::read_to_string(file).ok()).flatten()
+/// A file of the folder. A clone may hold a link in its place, and what that leads to is not
+/// meant for a model.
+fn text(root: &Path, name: &str) -> Option<String> {
+    text_in(root, name, LARGEST_FILE).unwrap_or_else(|error| {
+        tracing::warn!(%error, "a file with instructions is left out");
+        None
+    })
 }
 
 fn key(args: &Args) -> Result<Option<Secret>, CliError> {
