@@ -17,6 +17,7 @@ mod model_check;
 mod names;
 mod person;
 mod process;
+mod roles;
 mod roster;
 mod slack_check;
 mod supervise;
@@ -25,7 +26,12 @@ mod wiring;
 
 use std::process::ExitCode;
 
-use crate::{exit::Exit, ui::Ui};
+// What every command has in common.
+pub(crate) use crate::{
+    error::CliError,
+    exit::Exit,
+    ui::{Ui, paint::Paint},
+};
 
 fn main() -> ExitCode {
     // The helper that confines a command: it restricts itself and never returns.
