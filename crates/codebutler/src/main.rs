@@ -17,7 +17,6 @@ mod model_check;
 mod names;
 mod person;
 mod process;
-mod roles;
 mod roster;
 mod slack_check;
 mod supervise;
@@ -30,7 +29,7 @@ use std::process::ExitCode;
 pub(crate) use crate::{
     error::CliError,
     exit::Exit,
-    ui::{Ui, paint::Paint},
+    ui::{Ui, paint::Paint, roles},
 };
 
 fn main() -> ExitCode {

@@ -7,6 +7,7 @@
 //! ([`paint`](crate::paint)), and every other control is written out.
 
 pub(crate) mod paint;
+pub(crate) mod roles;
 
 use std::{
     fmt::Display,
