@@ -18,6 +18,19 @@ pub(crate) fn whole(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// What came of something that nothing depends on.
+pub(crate) trait OrWarn<T> {
+    /// It, or a line of the log that says what is not as it should be, and why.
+    fn or_warn(self, trouble: &str) -> Option<T>;
+}
+
+impl<T, E: fmt::Display> OrWarn<T> for Result<T, E> {
+    fn or_warn(self, trouble: &str) -> Option<T> {
+        self.inspect_err(|error| tracing::warn!(%error, "{trouble}"))
+            .ok()
+    }
+}
+
 /// Why an agent, or one of its threads, cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {

@@ -26,13 +26,15 @@ mod thread;
 mod tools;
 mod upkeep;
 
+pub(crate) use agent::Agent;
 pub use config::AgentConfig;
-pub(crate) use error::{AgentError, whole};
+pub(crate) use error::{AgentError, OrWarn, whole};
 pub use listen::process::run;
 pub use rules::{
     AccessRules, ByComplexity, Images, IssueRules, ModelRules, ReadRules, Rules, Transcription,
     WorkLimits,
 };
+pub(crate) use thread::context::ThreadContext;
 pub use thread::prepare::{Tried, TryOut};
 pub use tools::{chat_specs, small::small_spec};
 pub use upkeep::digests::Digest;

@@ -2,7 +2,7 @@
 
 use butler_config::address_problem;
 
-use crate::error::CliError;
+use crate::CliError;
 
 /// Refuses what is no address, in the name of the flag. An address that holds a
 /// password is not repeated.

@@ -22,7 +22,7 @@ use crate::commands::{
     setup::{completions, configure, doctor, init, man, slack},
     talk::{chat, cost, pr, threads, undo},
 };
-use crate::{error::CliError, exit::Exit, log::Format, ui::Ui};
+use crate::{CliError, Exit, Ui, log::Format};
 
 /// Version and commit, as `--version` shows them.
 pub(crate) const VERSION: &str = env!("CODEBUTLER_VERSION");

@@ -6,11 +6,10 @@
 
 use std::{fmt::Display, io};
 
-use crate::ui::paint::Paint;
 use butler_config::{Problem, Problems};
 use butler_hub::HubError;
 
-use crate::ui::Ui;
+use crate::{Paint, Ui};
 
 /// Whose turn it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use butler_protocol::Ending;
+
 use crate::error::Kind;
 
 /// How a command ended.
@@ -57,6 +59,17 @@ impl Exit {
     /// The code that scripts see.
     pub const fn code(self) -> u8 {
         self as u8
+    }
+
+    /// How a role's work came to its end; a person may stop it.
+    pub(crate) const fn of(ending: &Ending) -> Self {
+        match ending {
+            Ending::Done | Ending::PassedOn | Ending::Stopped => Exit::Done,
+            Ending::TurnLimit => Exit::TurnsUsed,
+            Ending::OutOfMoney => Exit::OutOfMoney,
+            Ending::Stuck => Exit::Stuck,
+            Ending::Failed { .. } => Exit::ModelFailed,
+        }
     }
 }
 

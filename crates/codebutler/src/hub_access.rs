@@ -14,8 +14,8 @@ use butler_hub::{AgentTokens, HubError, RepoChannel, RepoTokens, Tokens, runs_in
 use butler_protocol::ChannelId;
 use butler_slack::Workspace;
 
-use self::{address::is_loopback, joining::titles};
-use crate::{error::CliError, wiring};
+use self::address::is_loopback;
+use crate::{CliError, roles, wiring};
 
 /// A hub that runs looks for a repo's channel within seconds; Slack may be slow.
 const FINDING: Duration = Duration::from_secs(30);
@@ -62,7 +62,7 @@ pub(crate) fn beside_hub(settings: &Settings) -> Result<(), CliError> {
     ))
     .hint(format!(
         "here `codebutler worker` runs {}",
-        titles(&joined.roles())
+        roles::words(&joined.roles())
     )))
 }
 

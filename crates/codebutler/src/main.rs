@@ -25,7 +25,12 @@ mod wiring;
 
 use std::process::ExitCode;
 
-use crate::{exit::Exit, ui::Ui};
+// What every command has in common.
+pub(crate) use crate::{
+    error::CliError,
+    exit::Exit,
+    ui::{Ui, paint::Paint, roles},
+};
 
 fn main() -> ExitCode {
     // The helper that confines a command: it restricts itself and never returns.

@@ -1,6 +1,9 @@
 //! A person of the workspace, by the same JSON API that scripts use.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use butler_config::Settings;
 use butler_protocol::{ChannelId, MessageTs, Refusal, RunView, Secret};
@@ -9,10 +12,12 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
-use crate::{error::CliError, hub_access, wiring};
+use crate::{CliError, hub_access, wiring};
 
 /// Between two tries to listen to a hub that is away.
 const AGAIN: Duration = Duration::from_millis(500);
+/// Between two looks at a thread.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Wakes up when something happened, while it is held.
 pub(crate) struct News {
@@ -74,10 +79,7 @@ impl Person {
 
     /// Posts in the channel; the answer is the root of the new thread.
     pub(crate) async fn say(&self, text: &str) -> Result<MessageTs, CliError> {
-        let body = json!({"channel": self.channel, "text": text});
-        let answer = self.post("v1/messages", &body).await?;
-        let ts = answer["ts"].as_str().unwrap_or_default();
-        ts.parse().map_err(CliError::internal)
+        self.message(json!({"text": text})).await
     }
 
     /// Answers in a thread.
@@ -86,10 +88,8 @@ impl Person {
         thread: &MessageTs,
         text: &str,
     ) -> Result<MessageTs, CliError> {
-        let body = json!({"channel": self.channel, "thread_ts": thread, "text": text});
-        let answer = self.post("v1/messages", &body).await?;
-        let ts = answer["ts"].as_str().unwrap_or_default();
-        ts.parse().map_err(CliError::internal)
+        let said = json!({"thread_ts": thread, "text": text});
+        self.message(said).await
     }
 
     /// Says something that answers no card, whatever its words are: in a thread, or as
@@ -99,9 +99,12 @@ impl Person {
         thread: Option<&MessageTs>,
         text: &str,
     ) -> Result<MessageTs, CliError> {
-        let body = json!({"channel": self.channel, "thread_ts": thread, "text": text,
-            "only_words": true});
-        let answer = self.post("v1/messages", &body).await?;
+        let said = json!({"thread_ts": thread, "text": text, "only_words": true});
+        self.message(said).await
+    }
+
+    async fn message(&self, said: Value) -> Result<MessageTs, CliError> {
+        let answer = self.post_here("v1/messages", said).await?;
         let ts = answer["ts"].as_str().unwrap_or_default();
         ts.parse().map_err(CliError::internal)
     }
@@ -114,16 +117,13 @@ impl Person {
         action: &str,
         sha256: &str,
     ) -> Result<(), CliError> {
-        let body = json!({"channel": self.channel, "ts": message, "action_id": action,
-            "sha256": sha256});
-        self.post("v1/actions", &body).await.map(drop)
+        let press = json!({"ts": message, "action_id": action, "sha256": sha256});
+        self.post_here("v1/actions", press).await.map(drop)
     }
 
     /// What waits for the person, in the repo's channel.
     pub(crate) async fn needs(&self) -> Result<Vec<Value>, CliError> {
-        let request = self.client.get(self.url("v1/needs")?);
-        let mut answer = answer(request.bearer_auth(self.token.expose())).await?;
-        let mut needs = match answer["needs"].take() {
+        let mut needs = match self.get("v1/needs", &[]).await?["needs"].take() {
             Value::Array(needs) => needs,
             _ => Vec::new(),
         };
@@ -138,9 +138,8 @@ impl Person {
 
     /// The messages that began a thread, the newest first.
     pub(crate) async fn roots(&self) -> Result<Vec<Value>, CliError> {
-        let url = self.url(&format!("v1/channels/{}/messages", self.channel))?;
-        let request = self.client.get(url).bearer_auth(self.token.expose());
-        let mut answer = answer(request).await?;
+        let path = format!("v1/channels/{}/messages", self.channel);
+        let mut answer = self.get(&path, &[]).await?;
         let messages = answer["messages"].as_array_mut().map(std::mem::take);
         Ok(messages.unwrap_or_default())
     }
@@ -162,42 +161,34 @@ impl Person {
 
     /// The newest threads, with phase and pull request.
     pub(crate) async fn board(&self) -> Result<Value, CliError> {
-        let request = self.client.get(self.url("v1/board")?);
-        answer(request.bearer_auth(self.token.expose())).await
+        self.get("v1/board", &[]).await
     }
 
     /// The same of the repo's channel alone.
     pub(crate) async fn board_of_channel(&self) -> Result<Value, CliError> {
-        let request = self.client.get(self.url("v1/board")?);
-        let request = request.query(&[("channel", &self.channel)]);
-        answer(request.bearer_auth(self.token.expose())).await
+        let channel = ("channel", self.channel.as_str());
+        self.get("v1/board", &[channel]).await
     }
 
     /// The newest runs over the roadmaps of all repos.
     pub(crate) async fn runs(&self) -> Result<Vec<RunView>, CliError> {
-        let request = self.client.get(self.url("v1/runs")?);
-        let mut answer = answer(request.bearer_auth(self.token.expose())).await?;
-        serde_json::from_value(answer["runs"].take()).map_err(CliError::internal)
+        let runs = self.get("v1/runs", &[]).await?["runs"].take();
+        serde_json::from_value(runs).map_err(CliError::internal)
     }
 
     /// The roles of every repo, whether they are connected and what they work on.
     pub(crate) async fn agents(&self) -> Result<Value, CliError> {
-        let request = self.client.get(self.url("v1/agents")?);
-        answer(request.bearer_auth(self.token.expose())).await
+        self.get("v1/agents", &[]).await
     }
 
     /// How it stands between Slack and the hub; null without Slack.
     pub(crate) async fn slack(&self) -> Result<Value, CliError> {
-        let request = self.client.get(self.url("v1/slack")?);
-        let mut answer = answer(request.bearer_auth(self.token.expose())).await?;
-        Ok(answer["slack"].take())
+        Ok(self.get("v1/slack", &[]).await?["slack"].take())
     }
 
     /// What a repo has spent today, and how much it may.
     pub(crate) async fn cost_of(&self, repo: &str) -> Result<Value, CliError> {
-        let request = self.client.get(self.url("v1/cost")?);
-        let request = request.query(&[("repo", repo)]);
-        answer(request.bearer_auth(self.token.expose())).await
+        self.get("v1/cost", &[("repo", repo)]).await
     }
 
     /// Whether no agent has mail that it did not take yet.
@@ -234,24 +225,47 @@ impl Person {
 
     /// Presses a button.
     pub(crate) async fn click(&self, message: &str, action: &str) -> Result<(), CliError> {
-        let body = json!({"channel": self.channel, "ts": message, "action_id": action});
-        self.post("v1/actions", &body).await.map(drop)
+        let press = json!({"ts": message, "action_id": action});
+        self.post_here("v1/actions", press).await.map(drop)
     }
 
     /// The thread as the page shows it.
     pub(crate) async fn thread(&self, root: &MessageTs) -> Result<Value, CliError> {
-        let url = self.url(&format!("v1/threads/{}/{root}", self.channel))?;
-        let request = self.client.get(url).bearer_auth(self.token.expose());
-        answer(request).await
+        let path = format!("v1/threads/{}/{root}", self.channel);
+        self.get(&path, &[]).await
+    }
+
+    /// Looks at a thread until it shows what is waited for, or the time is over.
+    pub(crate) async fn seen_in<T>(
+        &self,
+        root: &MessageTs,
+        at_most: Duration,
+        what: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Option<T>, CliError> {
+        let begun = Instant::now();
+        while begun.elapsed() < at_most {
+            if let Some(seen) = what(&self.thread(root).await?) {
+                return Ok(Some(seen));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(None)
+    }
+
+    async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, CliError> {
+        let request = self.client.get(self.url(path)?).query(query);
+        answer(request.bearer_auth(self.token.expose())).await
+    }
+
+    /// What is said or pressed is so in the repo's channel.
+    async fn post_here(&self, path: &str, mut body: Value) -> Result<Value, CliError> {
+        body["channel"] = json!(self.channel);
+        self.post(path, &body).await
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        let request = self
-            .client
-            .post(self.url(path)?)
-            .bearer_auth(self.token.expose())
-            .json(body);
-        answer(request).await
+        let request = self.client.post(self.url(path)?).json(body);
+        answer(request.bearer_auth(self.token.expose())).await
     }
 
     fn url(&self, path: &str) -> Result<Url, CliError> {

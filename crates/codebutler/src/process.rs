@@ -5,8 +5,10 @@ pub(crate) mod renewal;
 pub(crate) mod running;
 
 use std::{
+    env,
     future::Future,
     io::{self, BufRead},
+    path::PathBuf,
     pin::{Pin, pin},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -22,7 +24,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{error::CliError, log, supervise};
+use crate::{CliError, log, supervise};
 
 /// What this machine's clock says.
 pub(crate) fn system_clock() -> Clock {
@@ -73,6 +75,18 @@ where
         .enable_all()
         .build()?;
     on(runtime, work)
+}
+
+/// Waits for one answer, in a process that has no runtime; only a machine that cannot give
+/// it one (no threads or descriptors left) is an error.
+pub(crate) fn wait_for<F: Future>(asked: F) -> io::Result<F::Output> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    Ok(runtime.enable_all().build()?.block_on(asked))
+}
+
+/// The home of the person who started this process.
+pub(crate) fn person_home() -> PathBuf {
+    env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from)
 }
 
 fn on<T, F>(runtime: Runtime, work: impl FnOnce(CancellationToken) -> F) -> Result<T, CliError>

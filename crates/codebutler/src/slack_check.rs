@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::error::CliError;
+use crate::{CliError, process};
 
 /// Where Slack is.
 const SLACK: &str = "https://slack.com/";
@@ -160,16 +160,12 @@ pub(crate) fn ask(tokens: &AppTokens) -> Result<Status, Fault> {
 
 /// The bot token: its kind, whether it is accepted, which scopes are missing.
 pub(crate) fn bot(workspace: &Workspace, token: &Secret) -> Result<Status, Fault> {
-    match token.expose() {
-        text if text.starts_with("xapp-") => {
-            return Err(Fault::Kind(
-                "that is the app-level token; the bot token begins with xoxb-",
-            ));
-        }
-        text if !text.starts_with("xoxb-") => {
-            return Err(Fault::Kind("a bot token begins with xoxb-"));
-        }
-        _ => {}
+    if token.expose().starts_with("xapp-") {
+        let swapped = "that is the app-level token; the bot token begins with xoxb-";
+        return Err(Fault::Kind(swapped));
+    }
+    if !token.expose().starts_with("xoxb-") {
+        return Err(Fault::Kind("a bot token begins with xoxb-"));
     }
     let web = Web::at(workspace, token.clone()).map_err(Fault::Refused)?;
     let answered = attempt(&web, "auth.test", json!({})).map_err(|error| match error {
@@ -186,18 +182,13 @@ pub(crate) fn bot(workspace: &Workspace, token: &Secret) -> Result<Status, Fault
 
 /// The app-level token: its kind, and whether a word comes over the socket.
 pub(crate) fn app(workspace: &Workspace, token: &Secret) -> Result<(), Fault> {
-    match token.expose() {
-        text if text.starts_with("xoxb-") => {
-            return Err(Fault::Kind(
-                "that is the bot token; the app-level token begins with xapp-",
-            ));
-        }
-        text if !text.starts_with("xapp-") => {
-            return Err(Fault::Kind("an app-level token begins with xapp-"));
-        }
-        _ => {}
+    if token.expose().starts_with("xoxb-") {
+        let swapped = "that is the bot token; the app-level token begins with xapp-";
+        return Err(Fault::Kind(swapped));
     }
-    let broken = |error: std::io::Error| Fault::Unreachable(error.to_string());
+    if !token.expose().starts_with("xapp-") {
+        return Err(Fault::Kind("an app-level token begins with xapp-"));
+    }
     let heard = async {
         let cancel = CancellationToken::new();
         let socket = Socket::start(workspace, token.clone(), cancel).map_err(Fault::Refused)?;
@@ -219,7 +210,7 @@ pub(crate) fn app(workspace: &Workspace, token: &Secret) -> Result<(), Fault> {
             ))),
         }
     };
-    run(heard, broken)
+    process::wait_for(heard).unwrap_or_else(|error| Err(Fault::Unreachable(error.to_string())))
 }
 
 /// Whether Slack said nothing at all.
@@ -232,24 +223,10 @@ pub(crate) fn away(error: &SlackError) -> bool {
 
 /// One call, tried once.
 fn attempt(web: &Web, method: &str, args: Value) -> Result<Answered, SlackError> {
-    let broken = |error: std::io::Error| SlackError::Answer {
-        method: method.to_owned(),
-        detail: error.to_string(),
-    };
-    run(web.attempt(method, args), broken)
-}
-
-/// Waits for it here. The commands that use this have no runtime of their own; a machine
-/// that cannot give them one (no threads or descriptors left) is an error like any other.
-fn run<T, E>(
-    future: impl Future<Output = Result<T, E>>,
-    broken: impl FnOnce(std::io::Error) -> E,
-) -> Result<T, E> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    match runtime {
-        Ok(runtime) => runtime.block_on(future),
-        Err(error) => Err(broken(error)),
-    }
+    process::wait_for(web.attempt(method, args)).unwrap_or_else(|error| {
+        Err(SlackError::Answer {
+            method: method.to_owned(),
+            detail: error.to_string(),
+        })
+    })
 }

@@ -7,6 +7,7 @@
 //! ([`paint`](crate::paint)), and every other control is written out.
 
 pub(crate) mod paint;
+pub(crate) mod roles;
 
 use std::{
     fmt::Display,
@@ -15,6 +16,8 @@ use std::{
 
 use butler_protocol::{visible, visible_json};
 use serde::Serialize;
+
+use crate::{CliError, Exit};
 
 /// The one way in which commands talk to the person.
 #[derive(Debug)]
@@ -37,6 +40,18 @@ impl Ui {
             "{}",
             paint::shown(&text.to_string())
         )
+    }
+
+    /// The last line of the result.
+    pub(crate) fn done(&self, text: impl Display) -> Result<Exit, CliError> {
+        self.line(text)?;
+        Ok(Exit::Done)
+    }
+
+    /// The whole result in one line, for programs.
+    pub(crate) fn done_json(&self, value: impl Serialize) -> Result<Exit, CliError> {
+        self.json(value)?;
+        Ok(Exit::Done)
     }
 
     /// The result so far, in place of what was shown of it before; where that cannot be

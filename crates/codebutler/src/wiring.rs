@@ -32,12 +32,12 @@ pub(crate) use in_force::{agent_and_rules, settings_in_force};
 pub(crate) use rules::{checks, language, overrides, prompt_profile, rules};
 
 use crate::{
+    CliError,
     cli::VERSION,
-    error::CliError,
-    hub_access::{self, address, joining::titles},
+    hub_access::{self, address},
     names,
     process::{self, running::KeptBy},
-    slack_check,
+    roles, slack_check,
 };
 
 /// Where a hub that runs on this machine says how to reach it.
@@ -280,14 +280,14 @@ pub(crate) fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfi
         let given: Vec<Role> = repo.agents.keys().copied().collect();
         CliError::user(format!("this machine was not given the role {role}")).hint(format!(
             "it was given {}; `codebutler hub invite`, beside the hub, gives others",
-            titles(&given)
+            roles::words(&given)
         ))
     })?;
     Ok(AgentConfig {
         role,
         repo: settings.root.clone(),
         home: settings.home.clone(),
-        person_home: env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from),
+        person_home: process::person_home(),
         channel: repo.channel,
         approvers: settings.machine.approvers.clone(),
         hub,

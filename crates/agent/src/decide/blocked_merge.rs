@@ -15,9 +15,9 @@ use serde_json::json;
 use tracing::warn;
 
 use crate::{
-    AgentError,
+    AgentError, OrWarn, ThreadContext,
     decide::{merge, outcomes, person_actions},
-    thread::{context::ThreadContext, driver::Done, worker::Beside},
+    thread::{driver::Done, worker::Beside},
 };
 
 /// Between two requests to a forge that said no.
@@ -98,9 +98,9 @@ pub(crate) async fn wait(context: ThreadContext, refused: Refused) -> Done {
         () = context.cancel.cancelled() => return Done::Beside(Beside::MergeTried),
         () = tokio::time::sleep(left.max(PAUSE)) => {}
     }
-    if let Err(error) = again(&context, &refused).await {
-        warn!(%error, "a refused merge could not be tried again");
-    }
+    again(&context, &refused)
+        .await
+        .or_warn("a refused merge could not be tried again");
     Done::Beside(Beside::MergeTried)
 }
 
@@ -162,9 +162,9 @@ pub(crate) async fn put_away(context: &ThreadContext, refused: &Refused, what: &
     let blocks = json!([{"type": "markdown", "text": what}]);
     let (web, channel) = (&context.poster.web, &context.thread.channel);
     let update = web.update(channel, &refused.message, what, Some(&blocks));
-    if let Err(error) = update.await {
-        warn!(%error, "the message about a refused merge keeps its buttons");
-    }
+    update
+        .await
+        .or_warn("the message about a refused merge keeps its buttons");
 }
 
 /// The merge went through after all: the log and the message say so.

@@ -8,9 +8,9 @@ use butler_protocol::{
 use butler_slack::SlackError;
 
 use crate::{
+    ThreadContext,
     develop::unattended,
     tell::{joining, render},
-    thread::context::ThreadContext,
 };
 
 /// What a card asks.

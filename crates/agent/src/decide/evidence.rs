@@ -10,8 +10,8 @@ use butler_repo::{ChangedFile, Changes, PullRequest};
 use butler_tools::weakened_checks;
 
 use crate::{
+    OrWarn, ThreadContext,
     tell::{render, thread_journal},
-    thread::context::ThreadContext,
 };
 
 /// Files that are named before the rest is only counted.
@@ -24,14 +24,10 @@ pub(crate) async fn of_pull(
     verdict: Option<&Verdict>,
 ) -> Vec<String> {
     let verdict = verdict.filter(|verdict| verdict.head == pull.head);
-    let repo = &context.agent.repo;
-    let changes = repo
-        .changes_of(&context.thread, &pull.head, &context.cancel)
-        .await;
-    let mut lines = match &changes {
-        Ok(changes) => of_change(verdict, changes),
-        Err(error) => {
-            tracing::warn!(%error, "what a pull request changes cannot be told");
+    let changes = context.changes_at(&pull.head).await;
+    let mut lines = match changes.or_warn("what a pull request changes cannot be told") {
+        Some(changes) => of_change(verdict, &changes),
+        None => {
             let mut lines = of_review(verdict);
             lines.push("⚠ What it changes could not be looked at".to_owned());
             lines
@@ -44,7 +40,7 @@ pub(crate) async fn of_pull(
             thread_journal::path(&context.thread)
         ));
     }
-    if pull.base != *repo.default_branch() {
+    if pull.base != *context.agent.repo.default_branch() {
         lines.push(format!(
             "Stands on `{}`: that one is merged first, whichever is decided first",
             pull.base
@@ -57,10 +53,7 @@ pub(crate) async fn of_pull(
 /// The same for knowledge: a person has accepted each sentence of it, and no
 /// check could tell anything about it.
 pub(crate) async fn of_knowledge(context: &ThreadContext, pull: &PullRequest) -> Vec<String> {
-    let repo = &context.agent.repo;
-    let changes = repo
-        .changes_of(&context.thread, &pull.head, &context.cancel)
-        .await;
+    let changes = context.changes_at(&pull.head).await;
     let counted = changes.map(|changes| size(&changes.files));
     counted.into_iter().chain([where_to_look(pull)]).collect()
 }

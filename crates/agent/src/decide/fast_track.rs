@@ -6,7 +6,7 @@ use butler_protocol::{Complexity, Role, ThreadId};
 use butler_slack::SlackError;
 use butler_turn::Friction;
 
-use crate::{agent::Agent, tell::thread_logs, upkeep::history};
+use crate::{Agent, tell::thread_logs, upkeep::history};
 
 /// How a thread went, as far as its end depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,14 +11,10 @@ use butler_repo::{Merge, without_marks};
 use butler_turn::{Doing, Order, ThreadFold};
 
 use crate::{
-    AgentError,
+    AgentError, ThreadContext,
     decide::{merge, outcomes, person_actions},
     tell::{forge_text, render},
-    thread::{
-        context::{ThreadContext, request_nth},
-        driver::Done,
-        worker::Beside,
-    },
+    thread::{context::request_nth, driver::Done, worker::Beside},
     upkeep::pull_news,
 };
 

@@ -10,7 +10,7 @@ use butler_playbook::builtin_file;
 use butler_protocol::{CommitSha, Proposal, fault};
 use butler_repo::Worktree;
 
-use crate::{AgentError, decide::learnings, thread::context::ThreadContext};
+use crate::{AgentError, ThreadContext, decide::learnings};
 
 /// What came of writing proposals.
 #[derive(Debug, Default)]

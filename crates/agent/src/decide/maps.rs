@@ -7,10 +7,10 @@ use butler_repo::{Error, MemoryCommit};
 use butler_turn::{Asked, Order};
 
 use crate::{
-    AgentError,
+    AgentError, ThreadContext,
     decide::{cards::NewCard, merge},
     tell::render,
-    thread::context::{ThreadContext, request_nth},
+    thread::context::request_nth,
 };
 
 /// Does what was decided about the maps.

@@ -13,7 +13,7 @@ use butler_turn::{Asked, Order};
 use tracing::warn;
 
 use crate::{
-    AgentError,
+    AgentError, OrWarn, ThreadContext,
     decide::{
         blocked_merge,
         cards::NewCard,
@@ -24,7 +24,7 @@ use crate::{
     develop::{item, stacking},
     listen::issue,
     tell::{forge_text, render, report, thread_journal, thread_page},
-    thread::context::{ThreadContext, request_nth},
+    thread::context::request_nth,
     upkeep::{conflict, growing, history, overlap, pull_news, tree},
 };
 
@@ -183,9 +183,7 @@ async fn clean_up(
 async fn mark_answered(context: &ThreadContext) {
     let ThreadId { channel, root } = &context.thread;
     let marked = context.poster.web.react(channel, root, "white_check_mark");
-    if let Err(error) = marked.await {
-        warn!(%error, "the request keeps its open mark");
-    }
+    marked.await.or_warn("the request keeps its open mark");
 }
 
 /// The conflict goes to the Coder, who finds it laid out in its worktree; checks,
@@ -324,11 +322,7 @@ async fn keep_page(
     if knowledge::read(root, &path).is_some() {
         return Ok(());
     }
-    let repo = &context.agent.repo;
-    let changes = repo
-        .changes_of(&context.thread, &subject.head, &context.cancel)
-        .await?;
-    let files: Vec<String> = changes.files.into_iter().map(|file| file.path).collect();
+    let files = context.files_at(&subject.head).await?;
     let logs = context.logs().await?;
     let text = thread_page::write(&logs, &subject.evidence, &files);
     knowledge::write(root, &path, &context.agent.clean(&text))

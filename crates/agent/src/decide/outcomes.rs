@@ -6,15 +6,14 @@ use butler_protocol::{
     ToolOutcome, Waiting, person_first,
 };
 use butler_turn::{Asked, Order};
-use tracing::warn;
 
 use crate::{
-    AgentError,
+    AgentError, OrWarn, ThreadContext,
     decide::{maps, merge, roadmap, surface::pictures},
     develop::orders,
     listen::buttons,
     tell::plan_changes,
-    thread::{context::ThreadContext, prepare},
+    thread::prepare,
     upkeep::pull_news,
 };
 
@@ -170,9 +169,9 @@ async fn reject(
         .await?;
     context.agent.preparations.stop(&context.thread).await;
     let repo = &context.agent.repo;
-    if let Err(error) = repo.give_back(&context.thread, &context.cancel).await {
-        warn!(%error, "the branch of a rejected plan could not be given back");
-    }
+    repo.give_back(&context.thread, &context.cancel)
+        .await
+        .or_warn("the branch of a rejected plan could not be given back");
     let said = "rejected the plan; they will say why, and nothing is built until then";
     Ok(until_they_speak(told(said, person)))
 }

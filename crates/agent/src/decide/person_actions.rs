@@ -11,14 +11,10 @@ use butler_repo::{Error, PullRequest, Undo, knowledge_branch, short_of, tree_of,
 use tracing::warn;
 
 use crate::{
-    AgentError,
+    AgentError, ThreadContext,
     decide::{blocked_merge, cards::NewCard, evidence, from_forge, remember},
     listen::intake::Ack,
-    thread::{
-        context::{ThreadContext, request_nth},
-        driver::Done,
-        worker::Beside,
-    },
+    thread::{context::request_nth, driver::Done, worker::Beside},
     tools::research,
     upkeep::{garbage, pull_page},
 };

@@ -6,9 +6,9 @@ use butler_policy::Remembered;
 use butler_protocol::{CallId, Change, Confidence, Proposal, Remark, Role, Subject};
 
 use crate::{
-    AgentError,
+    AgentError, ThreadContext,
     decide::{cards::NewCard, person_actions::Asked},
-    thread::context::{ThreadContext, request_nth},
+    thread::context::request_nth,
 };
 
 /// A title longer than this is no title.

@@ -7,7 +7,7 @@ use butler_repo::OneFile;
 use butler_turn::{Asked, Order};
 use tokio_util::sync::CancellationToken;
 
-use crate::{AgentError, agent::Agent, tell::render, thread::context::ThreadContext};
+use crate::{Agent, AgentError, ThreadContext, tell::render};
 
 /// Its name below `.codebutler/`.
 pub(crate) const FILE: &str = "roadmap.md";

@@ -9,7 +9,7 @@ use butler_protocol::{Complexity, Plan};
 use butler_tools::has_browser;
 use butler_turn::Surface;
 
-use crate::thread::context::ThreadContext;
+use crate::ThreadContext;
 
 /// How often the Artist may send a change back before the review begins.
 const LOOKS: u32 = 2;

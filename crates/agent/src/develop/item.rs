@@ -9,9 +9,8 @@ use butler_repo::{OneFile, Worktree};
 use tracing::warn;
 
 use crate::{
-    AgentError,
+    AgentError, OrWarn, ThreadContext,
     decide::{knowledge, roadmap},
-    thread::context::ThreadContext,
 };
 
 /// Where the roadmap is in a worktree.
@@ -139,9 +138,11 @@ pub(crate) async fn unmark(context: &ThreadContext, worktree: &Worktree) -> Resu
 /// After the merge the default branch says that the item is done, whatever way it got
 /// there. What cannot be written is told by the log; the merge stands.
 pub(crate) async fn see_done(context: &ThreadContext, number: u32, (branch, key): (&str, &str)) {
-    let now = match roadmap::now(context).await {
-        Ok(now) => now,
-        Err(error) => return warn!(%error, "the roadmap could not be looked at"),
+    let Some(now) = roadmap::now(context)
+        .await
+        .or_warn("the roadmap could not be looked at")
+    else {
+        return;
     };
     if now.item(number).is_none() || is_done(&now, number) {
         return;

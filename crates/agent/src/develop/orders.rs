@@ -9,7 +9,7 @@ use butler_slack::{Message, mrkdwn};
 use std::collections::BTreeMap;
 
 use super::{answers, message};
-use crate::{AgentError, agent::Agent, listen::control_words, thread::context::ThreadContext};
+use crate::{Agent, AgentError, ThreadContext, listen::control_words};
 
 /// A person started it. The hub has written the run; the runner takes it from here.
 pub(crate) fn started(context: &ThreadContext) -> ToolOutcome {

@@ -31,8 +31,7 @@ use super::{
     standing::standing,
 };
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError,
     decide::roadmap,
     listen::{intake::Mail, work_key::WorkKey},
     tell::thread_logs::{self, RoleLog},

@@ -8,9 +8,7 @@ use butler_repo::{Edit, Error, PullRequest, PullState, Worktree, tree_of};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::{
-    AgentError, agent::Agent, tell::render, thread::context::ThreadContext, upkeep::conflict,
-};
+use crate::{Agent, AgentError, ThreadContext, tell::render, upkeep::conflict};
 
 /// What a branch stands on.
 #[derive(Debug)]

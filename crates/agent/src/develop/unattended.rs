@@ -8,9 +8,7 @@ use butler_slack::{Message, SlackError};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{
-    AgentError, decide::roadmap, tell::thread_logs::RoleLog, thread::context::ThreadContext,
-};
+use crate::{AgentError, ThreadContext, decide::roadmap, tell::thread_logs::RoleLog};
 
 /// The item that a thread was opened for, and the run it belongs to.
 pub(crate) async fn started(

@@ -7,8 +7,7 @@ use butler_protocol::{Idem, MessageTs, Role, ThreadId};
 use butler_turn::route::Command;
 
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError,
     develop::orders,
     tell::{
         bill::Bill,

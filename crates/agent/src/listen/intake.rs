@@ -17,8 +17,7 @@ use butler_turn::{
 use tracing::warn;
 
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError,
     decide::person_actions::Asked,
     develop::orders,
     listen::{control_words, draft::Notes, drafting::Drafting, voice::Listened, work_key::WorkKey},

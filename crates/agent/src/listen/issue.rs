@@ -10,10 +10,9 @@ use butler_repo::{Author, Issue, IssueNumber, NewComment};
 use butler_turn::Heard;
 use tracing::warn;
 
-use crate::tell::joining::by_runtime;
 use crate::{
-    tell::{forge_text, thread_logs::RoleLog},
-    thread::context::ThreadContext,
+    OrWarn, ThreadContext,
+    tell::{forge_text, joining::by_runtime, thread_logs::RoleLog},
     tools::issue_text,
 };
 
@@ -193,12 +192,12 @@ pub(crate) fn closing(issues: &BTreeSet<IssueNumber>) -> String {
 
 /// Closes what the forge has not closed by itself after a merge; a line for people each.
 pub(crate) async fn close(context: &ThreadContext) -> Vec<String> {
-    let logs = match context.logs().await {
-        Ok(logs) => logs,
-        Err(error) => {
-            warn!(%error, "which issues the thread was about is not known");
-            return Vec::new();
-        }
+    let Some(logs) = context
+        .logs()
+        .await
+        .or_warn("which issues the thread was about is not known")
+    else {
+        return Vec::new();
     };
     let mut lines = Vec::new();
     for number in of_logs(&logs) {

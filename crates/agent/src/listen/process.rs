@@ -17,8 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    AgentConfig, AgentError,
-    agent::Agent,
+    Agent, AgentConfig, AgentError,
     develop::runner::{self, Develop},
     listen::{
         group::{self, Group},

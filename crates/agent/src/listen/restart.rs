@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
-use crate::{AgentError, agent::Agent, listen::control_words};
+use crate::{Agent, AgentError, OrWarn, listen::control_words};
 
 /// How long running turns may take before they are cut off like at any other end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -88,9 +88,7 @@ pub(crate) fn note_leaving(agent: &Agent) {
         fs::create_dir_all(agent.threads())?;
         fs::write(file(agent), serde_json::to_vec(&left)?)
     };
-    if let Err(error) = write() {
-        warn!(%error, "the channel will not be told of the restart");
-    }
+    write().or_warn("the channel will not be told of the restart");
 }
 
 /// Tells the channel that the team is back, once per restart.

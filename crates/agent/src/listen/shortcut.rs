@@ -13,12 +13,8 @@ use butler_turn::Heard;
 use tracing::info;
 
 use crate::{
-    AgentError,
-    decide::roadmap,
-    develop::item,
-    listen::buttons,
-    tell::render,
-    thread::{context::ThreadContext, prepare},
+    AgentError, ThreadContext, decide::roadmap, develop::item, listen::buttons, tell::render,
+    thread::prepare,
 };
 
 /// How the approval of a plan begins that a skill's exact words stand for.

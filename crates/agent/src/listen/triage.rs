@@ -11,8 +11,7 @@ use butler_turn::{
 use serde::Deserialize;
 
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError,
     decide::person_actions::{self, Asked},
     listen::{
         buttons, control_words,

@@ -19,8 +19,7 @@ use tracing::warn;
 
 use self::note::Note;
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError,
     listen::{draft, intake},
     tell::joining,
 };

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    agent::Agent,
+    Agent,
     listen::work_key::WorkKey,
     thread::live_work::{self, LiveBoard},
 };

@@ -8,8 +8,7 @@ use butler_protocol::{Ending, HandOver, Record, Speaker, ThreadId, ToolCall, per
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError,
     tell::{
         bill::Bill,
         render,

@@ -6,7 +6,7 @@ use butler_protocol::{Entry, Role, ThreadId};
 use butler_slack::SlackError;
 use butler_turn::ThreadFold;
 
-use crate::{agent::Agent, listen::work_key::WorkKey};
+use crate::{Agent, listen::work_key::WorkKey};
 
 /// One log, and what it says.
 #[derive(Debug, Clone)]

@@ -7,15 +7,17 @@ use std::{
 
 use butler_playbook::Profile;
 use butler_protocol::{
-    CallId, HandOver, Idem, Record, RequestId, Role, Sha256Hex, ThreadId, ToolSpec,
+    CallId, CommitSha, HandOver, Idem, PlanSummary, Record, RequestId, Role, Sha256Hex, ThreadId,
+    ToolSpec,
 };
+use butler_repo::Changes;
 use butler_slack::{Posted, SlackError};
 use butler_tools::KeptPages;
 use butler_turn::ThreadFold;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agent::Agent,
+    Agent,
     decide::cards::{self, NewCard},
     listen::work_key::WorkKey,
     tell::{
@@ -52,6 +54,8 @@ pub(crate) struct ThreadContext {
     pub(crate) pages: KeptPages,
     /// The work so far is brought to the remote, for another process of the role.
     pub(crate) sharing: Arc<Sharing>,
+    /// What earlier threads planned and cost, for whoever estimates.
+    pub(crate) past: Arc<[PlanSummary]>,
     /// Ends what is done here.
     pub(crate) cancel: CancellationToken,
 }
@@ -82,6 +86,7 @@ impl ThreadContext {
             live: Arc::clone(&hub_updates.live),
             pages: KeptPages::default(),
             sharing: Arc::default(),
+            past: Arc::default(),
             cancel,
         }
     }
@@ -96,6 +101,14 @@ impl ThreadContext {
         let mut context = self.clone();
         context.cancel = cancel.clone();
         context
+    }
+
+    /// The same for whoever estimates.
+    pub(crate) fn with_past(&self, past: Vec<PlanSummary>) -> Self {
+        Self {
+            past: past.into(),
+            ..self.clone()
+        }
     }
 
     /// The same for what nobody begun and no stop may hold up: it has heard nothing.
@@ -172,6 +185,21 @@ impl ThreadContext {
     /// What time it is.
     pub(crate) fn now_ms(&self) -> i64 {
         self.agent.now_ms()
+    }
+
+    /// What the thread changed, as its branch is at this head.
+    pub(crate) async fn changes_at(&self, head: &CommitSha) -> Result<Changes, butler_repo::Error> {
+        let repo = &self.agent.repo;
+        repo.changes_of(&self.thread, head, &self.cancel).await
+    }
+
+    /// The files of that, by path.
+    pub(crate) async fn files_at(
+        &self,
+        head: &CommitSha,
+    ) -> Result<Vec<String>, butler_repo::Error> {
+        let changes = self.changes_at(head).await?;
+        Ok(changes.files.into_iter().map(|file| file.path).collect())
     }
 
     /// What the log says about the thread, as it is now.

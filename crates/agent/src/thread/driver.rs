@@ -110,6 +110,14 @@ impl<E: Edge> Driver<E> {
         self.doing.push(Box::pin(future));
     }
 
+    /// The same for what nothing follows from.
+    pub(crate) fn aside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.start(async move {
+            work.await;
+            Done::Nothing
+        });
+    }
+
     /// Held by work that has to be over before the process may end in peace.
     pub(crate) fn busy(&self) -> Arc<()> {
         Arc::clone(&self.at_work)

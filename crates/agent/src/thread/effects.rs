@@ -6,10 +6,7 @@ use butler_slack::{Posted, SlackError};
 use butler_turn::{Event, Order, Outgoing, PostKind};
 
 use crate::{
-    decide::outcomes,
-    listen::buttons,
-    thread::{context::ThreadContext, driver::Done},
-    tools::findings,
+    ThreadContext, decide::outcomes, listen::buttons, thread::driver::Done, tools::findings,
 };
 
 /// Posts what the machine has to say.

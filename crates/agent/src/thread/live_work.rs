@@ -16,7 +16,7 @@ use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::agent::Agent;
+use crate::Agent;
 
 /// The most of an end that is shown, and of a diff.
 const SHOWN: usize = 8 * 1024;

@@ -13,7 +13,7 @@ use butler_tools::{LaidOut, Past};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::{AgentError, agent::Agent, thread::prepare, whole};
+use crate::{Agent, AgentError, thread::prepare, whole};
 
 /// The past of one worktree.
 pub(crate) struct ThreadPast {

@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, warn};
 
-use crate::agent::Agent;
+use crate::Agent;
 use marker::{Marker, State};
 use run::Job;
 

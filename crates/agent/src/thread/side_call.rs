@@ -13,10 +13,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use tracing::warn;
 
 use crate::{
-    AgentError,
+    AgentError, ThreadContext,
     tell::poster::Poster,
     thread::{
-        context::ThreadContext,
         driver::{Question, complete},
         money,
     },

@@ -9,7 +9,7 @@ use butler_policy::{
     small_tools,
 };
 use butler_protocol::{
-    Choice, CommitSha, DecisionKind, PlanSummary, RequestId, Role, ThreadId, ToolCall, ToolSpec,
+    Choice, CommitSha, DecisionKind, RequestId, Role, ThreadId, ToolCall, ToolSpec,
 };
 use butler_repo::{DiffOf, Repo, Undo, Worktree, WorktreeLock};
 use butler_tools::{
@@ -18,13 +18,12 @@ use butler_tools::{
 use butler_turn::ThreadFold;
 
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError, OrWarn, ThreadContext,
     decide::surface,
     develop::stacking::{self, Below},
     listen::shortcut,
     tell::joining,
-    thread::{context::ThreadContext, past::ThreadPast, prepare, seeing, worker::attached},
+    thread::{past::ThreadPast, prepare, seeing, worker::attached},
     tools,
 };
 
@@ -146,7 +145,7 @@ impl ToolSession {
             }
         }
         Ok(Self {
-            executor: Arc::new(Executor::new(registry(context, &past))),
+            executor: Arc::new(Executor::new(registry(&context.with_past(past)))),
             role: context.role(),
             thread: context.thread.clone(),
             tool_context,
@@ -257,12 +256,11 @@ pub(crate) fn surroundings(agent: &Agent) -> Surroundings {
     }
 }
 
-/// The native tools, those that need chat, and those of MCP servers; `past` is for
-/// whoever estimates.
-fn registry(context: &ThreadContext, past: &[PlanSummary]) -> Registry {
+/// The native tools, those that need chat, and those of MCP servers.
+fn registry(context: &ThreadContext) -> Registry {
     let mut registry = Registry::native();
     let outside = context.agent.rules().outside.tools();
-    for tool in tools::chat_tools(context, past).into_iter().chain(outside) {
+    for tool in tools::chat_tools(context).into_iter().chain(outside) {
         registry.add(tool);
     }
     registry
@@ -276,7 +274,7 @@ pub(crate) fn offered(context: &ThreadContext) -> Vec<ToolSpec> {
 /// The same with the tools that a skill names and the role may use: who needs
 /// them once need not carry them always.
 pub(crate) fn offered_for(context: &ThreadContext, skill: &str) -> Vec<ToolSpec> {
-    let registry = registry(context, &[]);
+    let registry = registry(context);
     let asked = registry.names().filter(|name| {
         let may = right(context.role(), name) != Right::No;
         may && names(skill, name)
@@ -382,9 +380,10 @@ async fn catch_up(context: &ThreadContext, worktree: &Worktree) {
         Err(error) => return tracing::warn!(%error, "what the branch stands on is not known"),
     }
     if context.facts().pulls.conflict {
-        if let Err(error) = worktree.merge_default(&context.cancel).await {
-            tracing::warn!(%error, "the default branch could not be merged in");
-        }
+        worktree
+            .merge_default(&context.cancel)
+            .await
+            .or_warn("the default branch could not be merged in");
         return;
     }
     let behind = async || {
@@ -399,9 +398,10 @@ async fn catch_up(context: &ThreadContext, worktree: &Worktree) {
     match behind().await {
         Ok(false) => {}
         Ok(true) => {
-            if let Err(error) = worktree.rebase_on_default(&context.cancel).await {
-                tracing::warn!(%error, "the branch stays where it is");
-            }
+            worktree
+                .rebase_on_default(&context.cancel)
+                .await
+                .or_warn("the branch stays where it is");
         }
         Err(error) => tracing::warn!(%error, "the default branch could not be looked at"),
     }

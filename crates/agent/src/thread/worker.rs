@@ -25,15 +25,13 @@ use tracing::warn;
 
 use self::taking_up::TakenUp;
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError, ThreadContext,
     listen::{intake::Ack, work_key::WorkKey},
     tell::{
         hub_updates::{HubUpdate, HubUpdates},
         kept_views::KeptViews,
     },
     thread::{
-        context::ThreadContext,
         driver::{Done, Driver},
         queue::Told,
         slots::Slot,
@@ -249,11 +247,10 @@ impl Worker {
     /// Tells the thread something that the work does not depend on, once per key.
     fn mention(&self, key: Idem, text: String) {
         let context = self.edge.context.clone();
-        self.start(async move {
+        self.aside(async move {
             if let Err(error) = context.say(key, &text).await {
                 warn!(%error, text, "the thread could not be told");
             }
-            Done::Nothing
         });
     }
 }

@@ -11,8 +11,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, error, info, info_span, warn};
 
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError,
     listen::{
         intake::{Ack, Mail, Stop},
         work_key::WorkKey,

@@ -1,12 +1,11 @@
 //! AskUser: a question that only a person can answer. No deadline: nothing is
 //! held while they think.
 
-use crate::tools::cards::park;
 use butler_protocol::Waiting;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::tools::{Answer, CallContext, ChatTool, OrFailed};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, cards::park};
 
 pub(crate) struct AskUser;
 

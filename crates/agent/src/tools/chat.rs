@@ -2,7 +2,14 @@
 //! told, and what it does with a readable input; reading the input, naming what
 //! is wrong with it and taking up an interrupted call are the same for all.
 
-use std::{error::Error, future::Future, marker::PhantomData, ops::Deref, time::Duration};
+use std::{
+    error::Error,
+    future::Future,
+    marker::PhantomData,
+    ops::Deref,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use butler_policy::Permit;
 use butler_protocol::{CallId, CrashClass, Role, Tier, ToolOutcome, ToolSpec};
@@ -12,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{thread::context::ThreadContext, whole};
+use crate::{ThreadContext, whole};
 
 /// Fetching, pushing and forges may be slow.
 pub(crate) const SLOW: Duration = Duration::from_secs(300);
@@ -25,16 +32,24 @@ pub(crate) struct CallContext<'a> {
     thread: ThreadContext,
     pub(crate) permit: &'a Permit,
     pub(crate) tools: &'a ToolContext,
+    /// What was seen when the intent was written, see [`ChatTool::trace`].
+    pub(crate) trace: Option<Value>,
 }
 
 impl<'a> CallContext<'a> {
     /// What is done for the call ends with it.
-    pub(crate) fn new(thread: &ThreadContext, permit: &'a Permit, tools: &'a ToolContext) -> Self {
+    fn new(
+        thread: &ThreadContext,
+        permit: &'a Permit,
+        tools: &'a ToolContext,
+        trace: Option<Value>,
+    ) -> Self {
         let thread = thread.until(tools.cancel());
         Self {
             thread,
             permit,
             tools,
+            trace,
         }
     }
 
@@ -94,16 +109,55 @@ pub(crate) trait ChatTool: Send + Sync + 'static {
         given
     }
 
+    /// What a repeat after a crash must see as it was, written down with the intent.
+    fn trace(_context: &ThreadContext, _input: Self::Input) -> Option<Value> {
+        None
+    }
+
     /// Does it.
     fn act(context: &CallContext<'_>, input: Self::Input) -> impl Future<Output = Answer> + Send;
 }
 
 /// A chat tool of one thread, as the registry takes it.
-pub(crate) struct Chat<T>(ThreadContext, PhantomData<T>);
+pub(crate) struct Chat<T> {
+    context: ThreadContext,
+    /// What was traced last, and of which input.
+    traced: Mutex<Option<(Value, Value)>>,
+    tool: PhantomData<T>,
+}
 
 impl<T> Chat<T> {
     pub(super) fn new(context: &ThreadContext) -> Self {
-        Self(context.clone(), PhantomData)
+        Self {
+            context: context.clone(),
+            traced: Mutex::default(),
+            tool: PhantomData,
+        }
+    }
+
+    fn act<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        trace: Option<Value>,
+        tools: &'a ToolContext,
+    ) -> BoxFuture<'a, ToolOutcome>
+    where
+        T: ChatTool,
+    {
+        let context = CallContext::new(&self.context, permit, tools, trace);
+        Box::pin(async move {
+            match T::Input::deserialize(input) {
+                Ok(input) => T::act(&context, input)
+                    .await
+                    .unwrap_or_else(|refusal| refusal),
+                Err(error) => ToolOutcome::error(format!("bad input: {error}")),
+            }
+        })
+    }
+
+    fn traced(&self) -> MutexGuard<'_, Option<(Value, Value)>> {
+        self.traced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -113,7 +167,7 @@ impl<T: ChatTool> Tool for Chat<T> {
     }
 
     fn spec(&self) -> ToolSpec {
-        T::told_here(&self.0)
+        T::told_here(&self.context)
     }
 
     fn item(&self, field: &str, given: Value) -> Value {
@@ -140,31 +194,30 @@ impl<T: ChatTool> Tool for Chat<T> {
         T::DEADLINE
     }
 
+    fn trace(&self, input: &Value, _tools: &ToolContext) -> Option<Value> {
+        let trace = T::trace(&self.context, T::Input::deserialize(input).ok()?)?;
+        *self.traced() = Some((input.clone(), trace.clone()));
+        Some(trace)
+    }
+
     fn run<'a>(
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
         tools: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let context = CallContext::new(&self.0, permit, tools);
-            match T::Input::deserialize(input) {
-                Ok(input) => T::act(&context, input)
-                    .await
-                    .unwrap_or_else(|refusal| refusal),
-                Err(error) => ToolOutcome::error(format!("bad input: {error}")),
-            }
-        })
+        let traced = self.traced().clone().filter(|(of, _)| of == input);
+        self.act(permit, input, traced.map(|(_, trace)| trace), tools)
     }
 
     fn recover<'a>(
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        _trace: Option<&'a Value>,
+        trace: Option<&'a Value>,
         tools: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
-        self.run(permit, input, tools)
+        self.act(permit, input, trace.cloned(), tools)
     }
 }
 

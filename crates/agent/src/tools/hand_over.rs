@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{arguments, github::patience::PATIENT};
 use crate::tools::{Answer, CallContext, ChatTool, OrFailed, refuse, spec};
-use crate::{decide::fast_track::FastTrack, thread::context::ThreadContext};
+use crate::{ThreadContext, decide::fast_track::FastTrack};
 
 pub(crate) struct HandOverTool;
 

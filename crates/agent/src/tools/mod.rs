@@ -19,7 +19,7 @@ mod send_message;
 pub(crate) mod small;
 mod start;
 
-use butler_protocol::{PlanSummary, Role, Then, ToolOutcome, ToolSpec, Waiting};
+use butler_protocol::{Role, Then, ToolOutcome, ToolSpec, Waiting};
 use butler_tools::Tool;
 
 use chat::{Answer, CallContext, Chat, ChatTool, OrFailed, SLOW, failed, refuse, spec};
@@ -28,20 +28,20 @@ pub(crate) use hand_over::findings;
 pub(crate) use propose_merge::research;
 
 use crate::{
+    ThreadContext,
     decide::cards::{self, NewCard},
-    thread::context::ThreadContext,
 };
 
-/// One of the chat tools: in a thread, where earlier plans are for whoever estimates, and
-/// as the model of a role is told of it, or with all that any role may say.
+/// One of the chat tools: in a thread, and as the model of a role is told of it, or with
+/// all that any role may say.
 struct Kind {
-    in_thread: fn(&ThreadContext, &[PlanSummary]) -> Box<dyn Tool>,
+    in_thread: fn(&ThreadContext) -> Box<dyn Tool>,
     told: fn(Option<Role>) -> ToolSpec,
 }
 
 const fn of<T: ChatTool>() -> Kind {
     Kind {
-        in_thread: |context, _| Box::new(Chat::<T>::new(context)),
+        in_thread: |context| Box::new(Chat::<T>::new(context)),
         told: |role| role.map_or_else(T::told, T::told_to),
     }
 }
@@ -50,10 +50,7 @@ const fn of<T: ChatTool>() -> Kind {
 const ALL: [Kind; 22] = [
     of::<send_message::SendMessage>(),
     of::<ask_user::AskUser>(),
-    Kind {
-        in_thread: |context, past| Box::new(propose_plan::ProposePlan::new(context, past)),
-        told: |_| propose_plan::told(),
-    },
+    of::<propose_plan::ProposePlan>(),
     of::<hand_over::HandOverTool>(),
     of::<roadmap::change::ChangeRoadmap>(),
     of::<roadmap::develop::Develop>(),
@@ -75,10 +72,8 @@ const ALL: [Kind; 22] = [
     of::<images::EditImage>(),
 ];
 
-pub(crate) fn chat_tools(context: &ThreadContext, past: &[PlanSummary]) -> Vec<Box<dyn Tool>> {
-    ALL.iter()
-        .map(|kind| (kind.in_thread)(context, past))
-        .collect()
+pub(crate) fn chat_tools(context: &ThreadContext) -> Vec<Box<dyn Tool>> {
+    ALL.iter().map(|kind| (kind.in_thread)(context)).collect()
 }
 
 /// The chat tools without a thread to use them in.

@@ -14,10 +14,9 @@ use tracing::warn;
 use super::github::patience::{PATIENT, until_it_answers};
 use crate::tools::{Answer, CallContext, ChatTool, decide, refuse};
 use crate::{
-    AgentError,
+    AgentError, OrWarn, ThreadContext,
     decide::{cards::NewCard, evidence},
     tell::{render, thread_page},
-    thread::context::ThreadContext,
     upkeep::{history, pull_page},
 };
 
@@ -104,9 +103,9 @@ impl ChatTool for ProposeMerge {
             research: research(context).await,
             knowledge: false,
         };
-        if let Err(error) = departures(context, &subject.head).await {
-            warn!(%error, "departures from the plan were not written down");
-        }
+        departures(context, &subject.head)
+            .await
+            .or_warn("departures from the plan were not written down");
         ask(context, subject, &look_back).await
     }
 }
@@ -115,12 +114,7 @@ impl ChatTool for ProposeMerge {
 async fn departures(context: &ThreadContext, head: &CommitSha) -> Result<(), AgentError> {
     let plans = context.poster.control.plans_of(&context.thread).await?;
     let plan = history::plan_of(&plans, &context.thread);
-    let changes = context
-        .agent
-        .repo
-        .changes_of(&context.thread, head, &context.cancel)
-        .await?;
-    let files: Vec<String> = changes.files.into_iter().map(|file| file.path).collect();
+    let files = context.files_at(head).await?;
     for what in thread_page::deviations(plan, &[], &files) {
         let known = context.facts();
         let known = known.chosen.all().iter().any(|one| one.choice == what);

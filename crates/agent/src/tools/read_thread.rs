@@ -14,13 +14,13 @@ use serde::Deserialize;
 
 use crate::tools::{Answer, CallContext, ChatTool, OrFailed, refuse};
 use crate::{
+    ThreadContext,
     tell::{
         bill::Bill,
         joining::{self, Cards},
         render,
         thread_logs::RoleLog,
     },
-    thread::context::ThreadContext,
     upkeep::pruning,
 };
 

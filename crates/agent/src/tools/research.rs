@@ -3,12 +3,11 @@
 
 pub(super) mod save;
 
-use crate::tools::cards::park;
 use butler_protocol::{HandOver, RequestId, Waiting};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::tools::{Answer, CallContext, ChatTool, OrFailed, refuse};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, cards::park, refuse};
 
 pub(crate) struct Research;
 

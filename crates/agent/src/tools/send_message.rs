@@ -1,13 +1,12 @@
 //! SendMessage: a word in the thread, to people or to another role, with files below it
 //! where some are named.
 
-use crate::tools::cards::park;
 use butler_policy::{Right, right};
 use butler_protocol::{Role, ToolOutcome, ToolSpec, Waiting, mentions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::tools::{Answer, CallContext, ChatTool, OrFailed, refuse};
+use crate::tools::{Answer, CallContext, ChatTool, OrFailed, cards::park, refuse};
 
 pub(crate) struct SendMessage;
 

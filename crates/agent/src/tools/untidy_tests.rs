@@ -91,11 +91,7 @@ fn registry(role: Role) -> Registry {
         form::<github::pull::GhComment>(github::pull::GhComment::told()),
         form::<github::issue::GhIssue>(github::issue::GhIssue::told()),
         form::<start::Start>(start::Start::told()),
-        Box::new(Form {
-            name: "ProposePlan",
-            spec: propose_plan::told(),
-            item: propose_plan::item,
-        }),
+        form::<propose_plan::ProposePlan>(propose_plan::ProposePlan::told()),
     ] {
         registry.add(tool);
     }

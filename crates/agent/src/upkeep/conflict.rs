@@ -8,7 +8,7 @@ use butler_repo::{MergedCommit, short_of};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{agent::Agent, tell::render};
+use crate::{Agent, tell::render};
 
 /// So many are named.
 const NAMED: usize = 5;

@@ -14,10 +14,9 @@ use butler_protocol::{Entry, PlanSummary, Role, ThreadId};
 use butler_slack::SlackError;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, Notify};
-use tracing::warn;
 
 use crate::{
-    agent::Agent,
+    Agent, OrWarn,
     tell::thread_logs,
     upkeep::{growing, pruning, stories},
 };
@@ -134,7 +133,6 @@ fn read(agent: &Agent) -> BTreeMap<ThreadId, Kept> {
 fn write(agent: &Agent, kept: &BTreeMap<ThreadId, Kept>) {
     let kept: Vec<_> = kept.iter().collect();
     let bytes = serde_json::to_vec(&kept).unwrap_or_default();
-    if let Err(error) = write_whole(&file(agent), &bytes) {
-        warn!(%error, "what earlier threads say is read again after the next start");
-    }
+    write_whole(&file(agent), &bytes)
+        .or_warn("what earlier threads say is read again after the next start");
 }

@@ -20,8 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError, OrWarn,
     listen::buttons,
     tell::{
         thread_journal,
@@ -131,12 +130,13 @@ async fn take_stock(agent: &Agent, cancel: &CancellationToken) {
 
 /// One look at every worktree. Until when nothing is due.
 async fn round(agent: &Arc<Agent>, cancel: &CancellationToken) -> Duration {
-    let worktrees = match agent.repo.list(cancel).await {
-        Ok(worktrees) => worktrees,
-        Err(error) => {
-            warn!(%error, "the worktrees cannot be listed");
-            return ROUND;
-        }
+    let Some(worktrees) = agent
+        .repo
+        .list(cancel)
+        .await
+        .or_warn("the worktrees cannot be listed")
+    else {
+        return ROUND;
     };
     pack(agent, &worktrees).await;
     match agent.repo.prune_saved(agent.now_ms() / 1000, cancel).await {
@@ -150,9 +150,10 @@ async fn round(agent: &Arc<Agent>, cancel: &CancellationToken) -> Duration {
         Err(error) => warn!(%error, "single objects of git could not be packed"),
     }
     let now = Duration::from_millis(u64::try_from(agent.now_ms()).unwrap_or(0));
-    if let Err(error) = agent.repo.clear_locks(UNIX_EPOCH + now) {
-        warn!(%error, "locks that nobody holds stay");
-    }
+    agent
+        .repo
+        .clear_locks(UNIX_EPOCH + now)
+        .or_warn("locks that nobody holds stay");
     let threads = ThreadDir::list(&agent.threads()).unwrap_or_default();
     let mut pause = ROUND;
     for worktree in worktrees {

@@ -9,12 +9,9 @@ use butler_protocol::{
 };
 
 use butler_turn::Order;
-use tracing::warn;
 
 use crate::{
-    AgentError,
-    decide::cards::NewCard,
-    thread::context::{ThreadContext, request_nth},
+    AgentError, OrWarn, ThreadContext, decide::cards::NewCard, thread::context::request_nth,
     upkeep::digests::Digest,
 };
 
@@ -25,9 +22,9 @@ const HABIT: [usize; 3] = [3, 6, 12];
 
 /// Looks back over the last threads, after a merge. Nobody's work depends on it.
 pub(crate) async fn offer(context: &ThreadContext, order: &Order) {
-    if let Err(error) = look(context, order).await {
-        warn!(%error, "nothing was offered to be kept");
-    }
+    look(context, order)
+        .await
+        .or_warn("nothing was offered to be kept");
 }
 
 async fn look(context: &ThreadContext, order: &Order) -> Result<(), AgentError> {

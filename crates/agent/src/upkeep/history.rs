@@ -4,6 +4,8 @@
 use butler_protocol::{Choice, Complexity, Plan, PlanSummary, ThreadId, TokenUsage, Usd};
 use serde::{Deserialize, Serialize};
 
+use crate::ThreadContext;
+
 /// The plan of a thread that a person approved, if there is one.
 pub(crate) fn plan_of<'a>(plans: &'a [PlanSummary], thread: &ThreadId) -> Option<&'a Plan> {
     let mut of_thread = plans.iter().filter(|one| one.thread == *thread);
@@ -22,9 +24,18 @@ pub(crate) struct Estimate {
     pub(crate) threads: usize,
 }
 
+/// From what similar threads cost, else from the price of the model that builds.
+pub(crate) fn estimate_in(context: &ThreadContext, complexity: Complexity) -> Estimate {
+    let client = &context.agent.config.client;
+    let rules = context.agent.rules();
+    let model = rules.models.builders.of(complexity);
+    let price = client.prices.reserve_price(model, &client.upper_price);
+    estimate(&context.past, complexity, |usage| price.of(usage))
+}
+
 /// From finished threads of the same complexity; without one, from the price of
 /// the model that would build it.
-pub(crate) fn estimate(
+fn estimate(
     plans: &[PlanSummary],
     complexity: Complexity,
     thumb: impl Fn(&TokenUsage) -> Usd,

@@ -9,7 +9,7 @@ use butler_repo::{BRANCH_PREFIX, Worktree, short_of};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{AgentError, agent::Agent, tell::render, thread::context::ThreadContext};
+use crate::{Agent, AgentError, OrWarn, ThreadContext, tell::render};
 
 /// Another thread at work on some of the same files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,9 +163,11 @@ async fn tell_of_clash(context: &ThreadContext, thread: &ThreadId, title: &str, 
 /// After a merge: the threads whose files have changed under them are told. A
 /// notice that cannot be posted holds up nothing.
 pub(crate) async fn tell_others(context: &ThreadContext, what: &str, files: &[String]) {
-    let others = match others(context, files).await {
-        Ok(others) => others,
-        Err(error) => return warn!(%error, "overlapping threads could not be found"),
+    let Some(others) = others(context, files)
+        .await
+        .or_warn("overlapping threads could not be found")
+    else {
+        return;
     };
     for other in others {
         let Some(thread) = &other.thread else {

@@ -16,8 +16,7 @@ use butler_slack::SlackError;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError, OrWarn,
     decide::knowledge,
     upkeep::{digests::Digest, stories::praised, trials::Trials},
 };
@@ -241,9 +240,8 @@ async fn tell(agent: &Agent, cancel: &CancellationToken) {
         agent.poster.control.tell_memory(&figures).await?;
         Ok::<_, AgentError>(())
     };
-    if let Err(error) = told.await {
-        tracing::warn!(%error, "the page does not show what the learnings are worth now");
-    }
+    told.await
+        .or_warn("the page does not show what the learnings are worth now");
 }
 
 pub(crate) fn used<'a>(records: impl Iterator<Item = &'a Record>) -> Option<ThreadUse> {

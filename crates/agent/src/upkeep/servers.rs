@@ -8,7 +8,7 @@ use butler_protocol::{AgentFacts, ServerState, ServerStatus};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{agent::Agent, upkeep::forge::wake::sleep};
+use crate::{Agent, upkeep::forge::wake::sleep};
 
 /// Between two looks: at servers that run, at those that rest, and where there are none
 /// until the rules change.

@@ -12,7 +12,8 @@ use std::{
 use butler_journal::write_whole;
 use butler_protocol::{Sha256Hex, ThreadId};
 use serde::{Deserialize, Serialize};
-use tracing::warn;
+
+use crate::OrWarn;
 
 /// The learnings of this machine's repository that are tried, by id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -109,13 +110,8 @@ impl Trials {
                 }
             }
         });
-        match drawn {
-            Ok(trials) => trials.left_out(thread),
-            Err(error) => {
-                warn!(%error, "a trial could not be written down; nothing is left out");
-                Vec::new()
-            }
-        }
+        let drawn = drawn.or_warn("a trial could not be written down; nothing is left out");
+        drawn.map_or_else(Vec::new, |trials| trials.left_out(thread))
     }
 }
 

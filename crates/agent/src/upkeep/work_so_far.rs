@@ -7,16 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Mutex;
 use tracing::warn;
 
-use crate::{
-    AgentError,
-    thread::{context::ThreadContext, driver::Done},
-};
+use crate::{AgentError, OrWarn, ThreadContext, thread::driver::Done};
 
 /// Keeps what lies there. What cannot be kept now is at the next rest.
 pub(crate) async fn keep(context: ThreadContext) -> Done {
-    if let Err(error) = kept(&context).await {
-        warn!(%error, "the work so far is not kept yet");
-    }
+    kept(&context)
+        .await
+        .or_warn("the work so far is not kept yet");
     Done::Nothing
 }
 

@@ -17,7 +17,7 @@ use std::{
 
 use butler_config::{Settings, bare_repository, machine_folder, set_up_root};
 
-use crate::{error::CliError, process};
+use crate::{CliError, process};
 
 /// The process's environment, as the settings want it.
 pub(crate) fn environment(name: &str) -> Option<String> {

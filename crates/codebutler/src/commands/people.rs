@@ -10,7 +10,7 @@ use butler_hub::{HubError, Tokens};
 use butler_protocol::Standing;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::{commands::settings_here, error::CliError, hub_access};
+use crate::{CliError, commands::settings_here, hub_access};
 
 /// The settings here, and the store of their hub.
 fn store() -> Result<(Settings, Tokens), CliError> {

@@ -13,8 +13,7 @@ use butler_config::FOLDER;
 use butler_playbook::{Playbook, Problem};
 use butler_repo::Repo;
 
-use crate::commands::talk::pr;
-use crate::{error::CliError, process, ui::Ui};
+use crate::{CliError, Ui, commands::talk::pr, process};
 
 /// Which playbook
 #[derive(Debug, clap::Args)]

@@ -21,8 +21,8 @@ use butler_config::Settings;
 
 use self::manager::Manager;
 use crate::{
+    CliError,
     commands::{environment, set_up_here},
-    error::CliError,
     hub_access,
     process::running,
     wiring,

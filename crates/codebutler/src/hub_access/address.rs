@@ -7,7 +7,7 @@ use butler_slack::Workspace;
 use butler_tls::{Fingerprint, Trust};
 use url::{Host, Url, form_urlencoded};
 
-use crate::error::CliError;
+use crate::CliError;
 
 /// Behind the address of a hub in a link to join by.
 const JOIN: &str = "join";

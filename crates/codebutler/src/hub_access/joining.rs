@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::address::JoinLink;
-use crate::{error::CliError, hub_access, wiring};
+use crate::{CliError, hub_access, wiring};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const ANOTHER: &str = "`codebutler hub invite`, beside the hub, gives another link";
@@ -151,10 +151,4 @@ pub(crate) async fn was_sent_away(settings: &Settings) -> bool {
             .is_some_and(Refusal::is_final)
     };
     !asked.is_empty() && asked.iter().all(|(_, asked)| refused(asked))
-}
-
-/// Roles in words.
-pub(crate) fn titles(roles: &[Role]) -> String {
-    let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
-    names.join(", ")
 }

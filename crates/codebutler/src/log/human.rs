@@ -1,6 +1,6 @@
 //! A line as people read it: time, level, who and where, the sentence, the facts.
 
-use crate::ui::paint::Paint;
+use crate::Paint;
 use butler_protocol::{LogLevel, LogLine, ThreadId, visible_line};
 use serde_json::Value;
 

@@ -81,15 +81,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 /// Says that this process runs, until what comes back is dropped. A process whose
 /// note cannot be written works all the same.
 pub(crate) fn hold(home: &Path, repo: &str, name: &str) -> io::Result<File> {
-    let path = path(home, repo, name);
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)?;
+    let mut file = lockable(&path(home, repo, name))?;
     let begun = Instant::now();
     loop {
         match file.try_lock() {
@@ -111,6 +103,16 @@ pub(crate) fn hold(home: &Path, repo: &str, name: &str) -> io::Result<File> {
     file.set_len(0)?;
     file.write_all(&serde_json::to_vec(&note)?)?;
     Ok(file)
+}
+
+/// A file to lock, with what an earlier holder wrote.
+pub(crate) fn lockable(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut file = File::options();
+    file.create(true).truncate(false).read(true).write(true);
+    file.open(path)
 }
 
 /// The process of this name, while it runs.

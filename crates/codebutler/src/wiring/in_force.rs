@@ -17,8 +17,8 @@ use butler_repo::Repo;
 use tokio::sync::Mutex;
 
 use crate::{
+    CliError,
     commands::environment,
-    error::CliError,
     hub_access, roster,
     wiring::{self, mcp::ServerPool},
 };

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    env, io,
+    io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -17,7 +17,7 @@ use butler_tools::{OutsideServer, OutsideTools, ServerPlace};
 use serde::{Deserialize, Serialize};
 
 use super::search;
-use crate::error::CliError;
+use crate::{CliError, process};
 
 /// What was accepted, and of what.
 #[derive(Serialize, Deserialize)]
@@ -110,7 +110,7 @@ pub(crate) fn server(
     entry: &McpEntry,
     accepted: Option<Accepted>,
 ) -> Result<Server, CliError> {
-    let person_home = env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    let person_home = process::person_home();
     let configured = &entry.server;
     let reach = match (&configured.command, &configured.url) {
         (Some(command), _) => ServerPlace {

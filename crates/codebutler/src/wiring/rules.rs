@@ -15,7 +15,7 @@ use butler_tools::{Check, OutsideTools};
 use butler_turn::{Limits, Models, route::RespondTo};
 
 use crate::{
-    error::CliError,
+    CliError,
     wiring::{client_of, mcp, redactor},
 };
 

@@ -7,17 +7,14 @@ use std::collections::BTreeMap;
 use butler_protocol::{PrNumber, Reviewed};
 use butler_repo::{CheckNow, CheckState, PullNow};
 
-use crate::thread::context::ThreadContext;
+use crate::{OrWarn, ThreadContext};
 
 /// What the forge says; nothing where it says nothing or cannot be asked.
 pub(super) async fn of_pull(context: &ThreadContext, pr: PrNumber) -> Vec<String> {
-    match context.agent.forge.look(&[pr], &context.cancel).await {
-        Ok(found) => found.first().map(lines).unwrap_or_default(),
-        Err(error) => {
-            tracing::warn!(%error, "how the forge sees a pull request is not known");
-            Vec::new()
-        }
-    }
+    let found = context.agent.forge.look(&[pr], &context.cancel).await;
+    let found = found.or_warn("how the forge sees a pull request is not known");
+    let now = found.as_ref().and_then(|found| found.first());
+    now.map(lines).unwrap_or_default()
 }
 
 fn lines(now: &PullNow) -> Vec<String> {

@@ -6,20 +6,16 @@ use std::path::Path;
 
 use butler_protocol::Idem;
 use butler_repo::NewPull;
-use tracing::warn;
 
 use crate::{
-    AgentError,
-    decide::knowledge,
-    thread::{context::ThreadContext, driver::Done},
-    upkeep::pull_news,
+    AgentError, OrWarn, ThreadContext, decide::knowledge, thread::driver::Done, upkeep::pull_news,
 };
 
 /// Commits what lies there. What cannot be committed now is at the next rest.
 pub(crate) async fn keep(context: ThreadContext) -> Done {
-    if let Err(error) = add(&context, |_| Ok(())).await {
-        warn!(%error, "the designs of a thread are not committed yet");
-    }
+    add(&context, |_| Ok(()))
+        .await
+        .or_warn("the designs of a thread are not committed yet");
     Done::Nothing
 }
 

@@ -8,9 +8,9 @@ use butler_protocol::{ASSETS, Choice, PictureSubject, Sha256Hex, Subject, ToolOu
 use butler_turn::{Asked, Order};
 
 use crate::{
-    AgentError,
+    AgentError, ThreadContext,
     decide::{knowledge, surface::designs},
-    thread::{context::ThreadContext, worker::attached},
+    thread::worker::attached,
 };
 
 /// Who made what, from which words, and who wanted it.

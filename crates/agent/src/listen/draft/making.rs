@@ -5,9 +5,9 @@ use butler_protocol::MessageTs;
 
 use super::{Line, write};
 use crate::{
-    AgentError,
+    AgentError, ThreadContext,
     listen::{buttons, intake::Ack},
-    thread::{context::ThreadContext, driver::Done, side_call::SideCall},
+    thread::{driver::Done, side_call::SideCall},
 };
 
 const PROMPT: &str = "\

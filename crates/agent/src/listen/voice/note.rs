@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AgentError, Transcription,
-    agent::Agent,
+    Agent, AgentError, Transcription,
     thread::{
         side_call::{self, record, set_aside},
         worker::attached,

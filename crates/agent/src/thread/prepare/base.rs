@@ -13,7 +13,7 @@ use super::{
     folder::{Folder, Outcome},
     marker::{Marker, State, keep},
 };
-use crate::{AgentError, agent::Agent};
+use crate::{Agent, AgentError};
 
 /// A failed one is tried again after this long; each attempt may take minutes.
 const PAUSE_MS: i64 = 10 * 60 * 1000;

@@ -5,7 +5,7 @@ use butler_journal::ThreadDir;
 use butler_protocol::{Idem, Sha256Hex, ThreadId};
 use tracing::warn;
 
-use crate::{agent::Agent, tell::render};
+use crate::{Agent, tell::render};
 
 /// More of one ask is for `codebutler policy` to show.
 const LONGEST: usize = 300;

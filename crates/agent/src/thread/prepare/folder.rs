@@ -18,7 +18,7 @@ use super::{
     made::{INSTALLED, Made, PreparedCache, escaped, is_installed, quoted},
     needs::{Needs, needs},
 };
-use crate::{AgentError, agent::Agent, thread::tool_session};
+use crate::{Agent, AgentError, OrWarn, thread::tool_session};
 
 /// A folder and everything that making it ready takes.
 pub(crate) struct Folder<'a> {
@@ -288,9 +288,10 @@ impl<'a> Folder<'a> {
         if new.is_empty() {
             return;
         }
-        if let Err(error) = self.repo.leave_out(&new, self.cancel).await {
-            warn!(%error, "what was installed may show up as changes");
-        }
+        self.repo
+            .leave_out(&new, self.cancel)
+            .await
+            .or_warn("what was installed may show up as changes");
     }
 
     /// Some repos commit their packages; what is new in them is part of a change.

@@ -21,8 +21,7 @@ use super::{
     marker::{Marker, State, keep},
 };
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError,
     tell::thread_logs::{self, RoleLog},
 };
 

@@ -2,13 +2,12 @@
 //! listed to it with what they really are. A role reads them when it needs them; what
 //! nobody opens costs a line.
 
-use crate::tell::joining::by_runtime;
 use butler_protocol::{EventId, HandOver, MessageTs, Picture};
 use butler_slack::File;
 use butler_tools::{Attached, kind_of};
 use butler_turn::Heard;
 
-use crate::{AgentError, agent::Agent, thread::context::ThreadContext};
+use crate::{Agent, AgentError, ThreadContext, tell::joining::by_runtime};
 
 /// The most that are listed at once.
 const MOST: usize = 20;

@@ -4,10 +4,9 @@
 
 use butler_protocol::{Role, Speaker};
 use butler_turn::{Event, Heard};
-use tracing::warn;
 
 use super::Worker;
-use crate::{decide::person_actions, tell::render, thread::driver::Done};
+use crate::{OrWarn, decide::person_actions, tell::render};
 
 impl Worker {
     /// Tells the model what was found, unless an answer of the same turn is
@@ -32,12 +31,11 @@ impl Worker {
             return;
         }
         let context = self.here();
-        self.start(async move {
+        self.aside(async move {
             let put_up = person_actions::put_up_findings(&context);
-            if let Err(error) = put_up.await {
-                warn!(%error, "what was found is not put before people yet");
-            }
-            Done::Nothing
+            put_up
+                .await
+                .or_warn("what was found is not put before people yet");
         });
     }
 

@@ -8,12 +8,11 @@ use butler_turn::Heard;
 
 use super::Worker;
 use crate::{
-    AgentError,
+    AgentError, OrWarn, ThreadContext,
     tell::{
         change::Change,
         joining::{self, Cards},
     },
-    thread::context::ThreadContext,
 };
 
 impl Worker {
@@ -78,28 +77,19 @@ pub(super) async fn change(context: &ThreadContext, body: Option<&HandOver>) -> 
         Some((before, round.saturating_sub(1)))
     });
     let new = async {
-        let changes = repo
-            .changes_of(&context.thread, head, &context.cancel)
-            .await?;
+        let changes = context.changes_at(head).await?;
         match &before {
             None => Ok(changes.diff),
             Some((before, _)) => repo.changed_since(before, head, &context.cancel).await,
         }
     };
     let diff: Result<String, butler_repo::Error> = new.await;
-    match diff {
-        Ok(diff) => {
-            let since = before.as_ref().map(|(before, round)| (before, *round));
-            let change = Change {
-                head,
-                since,
-                diff: &diff,
-            };
-            Some(by_runtime(EventId::change(head), change.text()))
-        }
-        Err(error) => {
-            tracing::warn!(%error, "the change could not be put into the hand-over");
-            None
-        }
-    }
+    let diff = diff.or_warn("the change could not be put into the hand-over")?;
+    let since = before.as_ref().map(|(before, round)| (before, *round));
+    let change = Change {
+        head,
+        since,
+        diff: &diff,
+    };
+    Some(by_runtime(EventId::change(head), change.text()))
 }

@@ -11,7 +11,7 @@ use butler_turn::{Event, Heard};
 
 use super::{Worker, attached, joining, memory, models};
 use crate::{
-    AgentError,
+    AgentError, OrWarn,
     listen::{
         draft,
         intake::{Ack, Mail},
@@ -20,10 +20,7 @@ use crate::{
         triage,
     },
     tell::{joining::Cards, offers, render},
-    thread::{
-        driver::{Done, Edge},
-        tool_session,
-    },
+    thread::{driver::Edge, tool_session},
     upkeep::rules_in_force::{BETWEEN_ROLES, FOR_A_PERSON},
 };
 
@@ -72,11 +69,7 @@ impl Worker {
                 self.write_ahead().await?;
                 let context = &self.edge.context;
                 let (agent, thread) = (Arc::clone(&context.agent), context.thread.clone());
-                let told = stop.told(agent, thread, ack.take());
-                self.start(async move {
-                    told.await;
-                    Done::Nothing
-                });
+                self.aside(stop.told(agent, thread, ack.take()));
             }
         }
         self.write_ahead().await?;
@@ -196,13 +189,12 @@ impl Worker {
             return;
         };
         let context = self.edge.context.clone();
-        self.start(async move {
+        self.aside(async move {
             let (poster, thread) = (&context.poster, &context.thread);
             let voided = offers::void(poster, thread, &ts, offers::ends_with_words);
-            if let Err(error) = voided.await {
-                tracing::warn!(%error, "buttons that do nothing any more are still there");
-            }
-            Done::Nothing
+            voided
+                .await
+                .or_warn("buttons that do nothing any more are still there");
         });
     }
 

@@ -8,8 +8,7 @@ use butler_policy::{Right, Scope, right};
 use butler_protocol::{ASSETS, EventId, Speaker};
 use butler_turn::Heard;
 
-use crate::tell::joining::by_runtime;
-use crate::{decide::knowledge, thread::context::ThreadContext};
+use crate::{ThreadContext, decide::knowledge, tell::joining::by_runtime};
 
 /// How it should look, in words; the Artist writes it.
 const STYLE: &str = ".codebutler/artist/style.md";

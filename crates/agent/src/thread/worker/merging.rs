@@ -11,7 +11,6 @@ use crate::{
         person_actions::{self, Asked},
     },
     listen::intake::Ack,
-    thread::driver::Done,
     upkeep::forge::pull_watch::FromForge,
 };
 
@@ -61,14 +60,9 @@ impl Worker {
         let request = refused.request.clone();
         self.write(vec![Record::MergeSettled { request }]).await?;
         let context = self.edge.context.clone();
-        self.start(async move {
-            blocked_merge::put_away(
-                &context,
-                &refused,
-                "This merge was withdrawn; the pull request stays open.",
-            )
-            .await;
-            Done::Nothing
+        self.aside(async move {
+            let said = "This merge was withdrawn; the pull request stays open.";
+            blocked_merge::put_away(&context, &refused, said).await;
         });
         Ok(())
     }

@@ -8,8 +8,7 @@ use butler_turn::{Heard, Models, ThreadFold};
 
 use super::Worker;
 use crate::{
-    AgentError, ModelRules, decide::fast_track::FastTrack, tell::thread_logs,
-    thread::context::ThreadContext,
+    AgentError, ModelRules, ThreadContext, decide::fast_track::FastTrack, tell::thread_logs,
 };
 
 /// The models that the log asks for.

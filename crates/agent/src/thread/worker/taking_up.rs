@@ -9,7 +9,7 @@ use butler_slack::{Control, Held, SlackError};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{AgentError, agent::Agent, listen::work_key::WorkKey, thread::driver::on_disk};
+use crate::{Agent, AgentError, listen::work_key::WorkKey, thread::driver::on_disk};
 
 /// What a model is told that goes on with what another process began.
 const GOES_ON: &str = "The machine that worked on this is lost, and you go on on another one. \

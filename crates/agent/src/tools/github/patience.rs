@@ -11,7 +11,7 @@ use tracing::warn;
 
 use crate::tools::CallContext;
 use crate::{
-    tell::forge_text::trouble, thread::context::ThreadContext, tools::failed,
+    OrWarn, ThreadContext, tell::forge_text::trouble, tools::failed,
     upkeep::forge::pull_watch::after_failure,
 };
 
@@ -99,9 +99,10 @@ async fn tell(context: &ThreadContext, error: &Error, why: &str) {
         "I cannot go on for now: {why}. Nothing of the work is lost, and I go on by myself as soon as it answers."
     );
     let text = context.agent.clean(&text);
-    if let Err(error) = context.say(idem, &text).await {
-        warn!(%error, "that the forge does not answer could not be told");
-    }
+    context
+        .say(idem, &text)
+        .await
+        .or_warn("that the forge does not answer could not be told");
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@ use butler_policy::{Right, Scope, right};
 use butler_protocol::{Design, Finding, HandOver, Role, Severity, ToolOutcome};
 
 use super::Input;
-use crate::tools::refuse;
-use crate::{decide::review, thread::context::ThreadContext};
+use crate::{ThreadContext, decide::review, tools::refuse};
 
 /// Whoever keeps designs is the one who makes them.
 pub(super) fn designs(role: Role) -> bool {

@@ -11,12 +11,12 @@ use butler_tools::{Tool, tools::RunChecks};
 use serde_json::json;
 
 use super::{CommentAnswer, Input, builds, pictures};
-use crate::tools::{CallContext, OrFailed, refuse};
 use crate::{
+    OrWarn,
     decide::surface,
     tell::{forge_text, render},
     thread::tool_session,
-    tools::github::patience::until_it_answers,
+    tools::{CallContext, OrFailed, github::patience::until_it_answers, refuse},
     upkeep::{overlap, pull_news, pull_page},
 };
 
@@ -125,9 +125,7 @@ async fn say_checks(context: &CallContext<'_>, head: &CommitSha, receipt: Option
     );
     let forge = &context.agent.forge;
     let told = forge.set_status(head, green, &said, &context.cancel);
-    if let Err(error) = told.await {
-        tracing::warn!(%error, "the forge does not show our checks");
-    }
+    told.await.or_warn("the forge does not show our checks");
 }
 
 /// Whoever commented on the forge is answered there, below their words, once each.
@@ -177,16 +175,10 @@ async fn gone_lines(context: &CallContext<'_>, open: &[(PrNumber, Said)]) -> BTr
     }
     let numbers: Vec<PrNumber> = numbers.into_iter().collect();
     let forge = &context.agent.forge;
-    match forge.look(&numbers, &context.cancel).await {
-        Ok(now) => {
-            let said = now.into_iter().flat_map(|pull| pull.said);
-            said.filter(|one| one.outdated).map(|one| one.id).collect()
-        }
-        Err(error) => {
-            tracing::warn!(%error, "which comments are outdated could not be seen");
-            BTreeSet::new()
-        }
-    }
+    let now = forge.look(&numbers, &context.cancel).await;
+    let now = now.or_warn("which comments are outdated could not be seen");
+    let said = now.into_iter().flatten().flat_map(|pull| pull.said);
+    said.filter(|one| one.outdated).map(|one| one.id).collect()
 }
 
 /// The checks, where nobody ran them on these files: what the hand-over needs is

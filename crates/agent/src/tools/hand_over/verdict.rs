@@ -16,9 +16,9 @@ use serde::Deserialize;
 use super::Input;
 use crate::tools::{CallContext, OrFailed, refuse};
 use crate::{
+    ThreadContext,
     decide::review::{self, Depth, FormChecks},
     tell::{change, forge_text, render},
-    thread::context::ThreadContext,
     tools::github::{patience::until_it_answers, pull},
     upkeep::overlap,
 };
@@ -308,8 +308,7 @@ async fn changed_since(
 /// counts as opened by nobody, so it is said.
 async fn unread(context: &CallContext<'_>, ready: &Ready) -> Vec<String> {
     let repo = &context.agent.repo;
-    let changes = repo.changes_of(&context.thread, &ready.head, &context.cancel);
-    let Ok(changes) = changes.await else {
+    let Ok(paths) = context.files_at(&ready.head).await else {
         return vec!["(the change could not be listed)".to_owned()];
     };
     let reading = context.facts().review.reading.clone();
@@ -326,8 +325,7 @@ async fn unread(context: &CallContext<'_>, ready: &Ready) -> Vec<String> {
             _ => false,
         },
     };
-    let paths = changes.files.into_iter().map(|file| file.path);
-    paths.filter(|path| !seen(path)).collect()
+    paths.into_iter().filter(|path| !seen(path)).collect()
 }
 
 /// Nobody approves what they have not read, nor without a run of the checks on

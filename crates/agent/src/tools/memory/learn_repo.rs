@@ -10,11 +10,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::propose_learnings::let_go;
-use crate::tools::cards::park;
-use crate::tools::{Answer, CallContext, ChatTool, OrFailed, SLOW};
 use crate::{
-    AgentError,
-    thread::context::{ThreadContext, request_nth},
+    AgentError, ThreadContext,
+    thread::context::request_nth,
+    tools::{Answer, CallContext, ChatTool, OrFailed, SLOW, cards::park},
     upkeep::tree::{Changed, Tree},
 };
 

@@ -15,9 +15,7 @@ use serde_json::Value;
 
 use super::propose_learnings::let_go;
 use crate::tools::{Answer, CallContext, ChatTool, OrFailed, SLOW, decide, refuse};
-use crate::{
-    AgentError, decide::cards::NewCard, thread::context::ThreadContext, upkeep::tree::Tree,
-};
+use crate::{AgentError, ThreadContext, decide::cards::NewCard, upkeep::tree::Tree};
 
 /// A map is read in every prompt.
 const MOST_PLACES: usize = 40;

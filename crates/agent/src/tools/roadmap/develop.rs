@@ -50,15 +50,11 @@ impl ChatTool for Develop {
              {\"items\": [3, 4], \"at_once\": 2, \"budget\": 10}";
 
     async fn act(context: &CallContext<'_>, input: Input) -> Answer {
-        let roadmap = roadmap::now(context)
-            .await
-            .or_failed("the roadmap could not be read")?;
-        let runs = context
-            .poster
-            .control
-            .runs()
-            .await
-            .or_failed("the runs so far could not be read")?;
+        let roadmap = roadmap::now(context).await;
+        let roadmap = roadmap.or_failed("the roadmap could not be read")?;
+        let control = &context.poster.control;
+        let runs = control.runs().await;
+        let runs = runs.or_failed("the runs so far could not be read")?;
         if let Some(open) = runs.iter().find(|run| is_open(run)) {
             return refuse(format!(
                 "refused: a run is under way in the thread {}; `stop` there ends it",
@@ -67,12 +63,8 @@ impl ChatTool for Develop {
         }
         let chosen = Chosen::of(&roadmap, &input.items, &begun(&runs))
             .or_else(|problems| refuse(problems.join("; ")))?;
-        let past = context
-            .poster
-            .control
-            .plans()
-            .await
-            .or_failed("what earlier threads cost could not be read")?;
+        let past = control.plans().await;
+        let past = past.or_failed("what earlier threads cost could not be read")?;
         let limits = context.agent.rules().limits.clone();
         let most = u32::try_from(limits.threads_at_once)
             .unwrap_or(u32::MAX)
@@ -97,11 +89,7 @@ impl ChatTool for Develop {
             answer_after_minutes: input.answer_after_minutes,
             items,
         };
-        let client = &context.agent.config.client;
-        let rules = context.agent.rules();
-        let model = rules.models.builders.of(Complexity::Medium);
-        let price = client.prices.reserve_price(model, &client.upper_price);
-        let estimate = history::estimate(&past, Complexity::Medium, |usage| price.of(usage));
+        let estimate = history::estimate_in(&context.with_past(past), Complexity::Medium);
         let remarks = remarks(&subject, &chosen, estimate);
         let subject = Subject::Develop(Box::new(subject));
         let card = NewCard::new(RequestId::of(context.id()), subject).with(remarks);

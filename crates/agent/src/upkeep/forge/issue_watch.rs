@@ -11,13 +11,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::{
-    pull_watch,
-    wake::{self, ForgeWake},
-};
+use super::{pull_watch, wake::ForgeWake};
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError,
     develop::runner::Letter,
     listen::{intake::Mail, issue, work_key::WorkKey},
     rules::IssueRules,
@@ -56,12 +52,8 @@ pub(crate) async fn watch(
                 pull_watch::after_look(&error, failures, usual)
             }
         };
-        // A forge that wants to be left alone is not asked because it says something.
-        let goes_on = match failures {
-            0 => woken.pause(&watch.agent, pause, &watch.cancel).await,
-            _ => wake::sleep(pause, &watch.cancel).await,
-        };
-        if !goes_on {
+        let pause = (pause, failures);
+        if !woken.pause(&watch.agent, pause, &watch.cancel).await {
             return;
         }
     }

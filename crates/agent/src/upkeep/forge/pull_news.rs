@@ -6,7 +6,7 @@ use butler_protocol::{CommitSha, MergeSubject, PrNumber, PullNews, PullStatus};
 use butler_repo::{DiffOf, PullRequest, Worktree, without_marks};
 use tracing::warn;
 
-use crate::thread::context::ThreadContext;
+use crate::{OrWarn, ThreadContext};
 
 /// The Coder handed it over at this head.
 pub(crate) async fn opened(
@@ -15,47 +15,26 @@ pub(crate) async fn opened(
     pull: &PullRequest,
     head: &CommitSha,
 ) {
-    let diff = match worktree.diff(DiffOf::Thread, &context.cancel).await {
-        Ok(diff) => Some(PullNews::fitting(&context.agent.clean(&diff))),
-        Err(error) => {
-            warn!(%error, "the diff for the page could not be made");
-            None
-        }
+    let diff = worktree.diff(DiffOf::Thread, &context.cancel).await;
+    let diff = diff.or_warn("the diff for the page could not be made");
+    let news = PullNews {
+        body: without_marks(&pull.body),
+        branch: Some(worktree.branch.clone()),
+        url: pull.url.clone(),
+        diff: diff.map(|diff| PullNews::fitting(&context.agent.clean(&diff))),
+        ..news(context, pull.number, &pull.title, head)
     };
-    tell(
-        context,
-        PullNews {
-            thread: context.thread.clone(),
-            number: pull.number,
-            title: pull.title.clone(),
-            body: without_marks(&pull.body),
-            branch: Some(worktree.branch.clone()),
-            head: head.clone(),
-            state: PullStatus::Open,
-            url: pull.url.clone(),
-            diff,
-        },
-    )
-    .await;
+    tell(context, news).await;
 }
 
 /// It was merged or given up.
 pub(crate) async fn ended(context: &ThreadContext, subject: &MergeSubject, state: PullStatus) {
-    tell(
-        context,
-        PullNews {
-            thread: context.thread.clone(),
-            number: subject.pr,
-            title: subject.title.clone(),
-            body: subject.description.clone(),
-            branch: None,
-            head: subject.head.clone(),
-            state,
-            url: None,
-            diff: None,
-        },
-    )
-    .await;
+    let news = PullNews {
+        body: subject.description.clone(),
+        state,
+        ..news(context, subject.pr, &subject.title, &subject.head)
+    };
+    tell(context, news).await;
 }
 
 /// Somebody opened it again on the forge.
@@ -64,21 +43,27 @@ pub(crate) async fn reopened(context: &ThreadContext, pr: PrNumber) {
         Ok(pull) => pull,
         Err(error) => return warn!(%error, %pr, "a reopened pull request could not be read"),
     };
-    tell(
-        context,
-        PullNews {
-            thread: context.thread.clone(),
-            number: pr,
-            title: pull.title,
-            body: without_marks(&pull.body),
-            branch: Some(pull.branch),
-            head: pull.head,
-            state: PullStatus::Open,
-            url: None,
-            diff: None,
-        },
-    )
-    .await;
+    let news = PullNews {
+        body: without_marks(&pull.body),
+        ..news(context, pr, &pull.title, &pull.head)
+    };
+    let branch = Some(pull.branch);
+    tell(context, PullNews { branch, ..news }).await;
+}
+
+/// What there is to say of every open one.
+fn news(context: &ThreadContext, number: PrNumber, title: &str, head: &CommitSha) -> PullNews {
+    PullNews {
+        thread: context.thread.clone(),
+        number,
+        title: title.to_owned(),
+        body: String::new(),
+        branch: None,
+        head: head.clone(),
+        state: PullStatus::Open,
+        url: None,
+        diff: None,
+    }
 }
 
 async fn tell(context: &ThreadContext, news: PullNews) {

@@ -11,10 +11,9 @@ use butler_turn::ThreadFold;
 use tracing::warn;
 
 use crate::{
-    AgentError,
+    AgentError, ThreadContext,
     listen::issue,
     tell::{bill::Bill, forge_text, render, thread_logs::RoleLog, thread_page},
-    thread::context::ThreadContext,
 };
 
 /// What stands in our block: what was done, what was approved and decided, how the checks
@@ -129,11 +128,7 @@ pub(crate) async fn ready(context: &ThreadContext, pull: &PullRequest) {
     let done = async {
         let agent = &context.agent;
         agent.forge.ready(pull.number, &context.cancel).await?;
-        let changes = agent
-            .repo
-            .changes_of(&context.thread, &pull.head, &context.cancel)
-            .await?;
-        let files: Vec<String> = changes.files.into_iter().map(|file| file.path).collect();
+        let files = context.files_at(&pull.head).await?;
         let owners = agent.forge.owners(&files, &context.cancel).await?;
         agent
             .forge

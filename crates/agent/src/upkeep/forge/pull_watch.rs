@@ -23,10 +23,9 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::wake::{self, ForgeWake};
+use super::wake::ForgeWake;
 use crate::{
-    AgentError,
-    agent::Agent,
+    Agent, AgentError, OrWarn,
     tell::{forge_text, render, thread_logs},
     upkeep::pull_page,
 };
@@ -75,12 +74,8 @@ pub(crate) async fn watch(agent: Arc<Agent>, out: Delivery, cancel: Cancellation
             Ok(false) => return,
             Err(error) => watch.failed(&error, usual).await,
         };
-        // A forge that wants to be left alone is not asked because it says something.
-        let goes_on = match watch.failures {
-            0 => woken.pause(&watch.agent, pause, &watch.cancel).await,
-            _ => wake::sleep(pause, &watch.cancel).await,
-        };
-        if !goes_on {
+        let pause = (pause, watch.failures);
+        if !woken.pause(&watch.agent, pause, &watch.cancel).await {
             return;
         }
     }
@@ -231,9 +226,8 @@ impl Watch {
             forge_text::trouble(block)
         );
         let said = agent.poster.say(&newest.thread, idem, &text);
-        if let Err(error) = said.await {
-            warn!(%error, "that the forge cannot be seen could not be told");
-        }
+        said.await
+            .or_warn("that the forge cannot be seen could not be told");
     }
 }
 

@@ -5,7 +5,7 @@ use std::{future::pending, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
+use crate::Agent;
 
 /// How many webhooks were heard of.
 #[derive(Debug, Default)]
@@ -14,13 +14,17 @@ pub(crate) struct ForgeWake {
 }
 
 impl ForgeWake {
-    /// Whether to look again; not once `cancel` is.
+    /// Whether to look again, after so many failures in a row; not once `cancel` is.
     pub(crate) async fn pause(
         &mut self,
         agent: &Agent,
-        pause: Duration,
+        (pause, failures): (Duration, u32),
         cancel: &CancellationToken,
     ) -> bool {
+        // A forge that wants to be left alone is not asked because it says something.
+        if failures > 0 {
+            return sleep(pause, cancel).await;
+        }
         tokio::select! {
             () = cancel.cancelled() => false,
             () = tokio::time::sleep(pause) => true,

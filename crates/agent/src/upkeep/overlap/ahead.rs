@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::open_branches;
-use crate::{AgentError, agent::Agent, decide::roadmap, tell::render::names};
+use crate::{Agent, AgentError, decide::roadmap, tell::render::names};
 
 /// What happens together is looked at once.
 const TOGETHER: Duration = Duration::from_secs(5);

@@ -16,7 +16,7 @@ use std::{
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use serde::{Deserialize, Serialize};
 
-use crate::error::CliError;
+use crate::CliError;
 
 pub(super) const SHEET: &str = "backup.json";
 pub(super) const STORE: &str = "hub.sqlite3";

@@ -10,8 +10,7 @@ use butler_hub::{HubError, StorePlace};
 
 use super::archive::{self, MACHINE, PRIVATE, STORE, Sheet, THREADS};
 use crate::{
-    commands::settings_here, error::CliError, exit::Exit, log::now_ms, names, process::running,
-    ui::Ui, wiring,
+    CliError, Exit, Ui, commands::settings_here, log::now_ms, names, process::running, wiring,
 };
 
 /// Put back what `codebutler backup` saved, here or on another machine

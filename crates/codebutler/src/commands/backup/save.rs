@@ -9,8 +9,7 @@ use super::{
     archive::{self, MACHINE, PRIVATE, STORE, Sheet, THREADS},
     copy::Copied,
 };
-use crate::commands::settings_here;
-use crate::{error::CliError, exit::Exit, ui::Ui, wiring};
+use crate::{CliError, Exit, Ui, commands::settings_here, wiring};
 
 /// Save the conversations and threads of this repo in one file; the team may run
 ///

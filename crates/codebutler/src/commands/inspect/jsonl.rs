@@ -8,7 +8,7 @@ use std::io::{self, BufRead};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Ui};
 
 /// A line that could not be understood.
 pub(crate) struct BadLine {

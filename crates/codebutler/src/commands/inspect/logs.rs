@@ -13,14 +13,10 @@ use butler_config::machine_folder;
 use butler_protocol::{LogLevel, LogLine, Role};
 
 use crate::{
-    cli,
+    CliError, Exit, Ui, cli,
     commands::{environment, settings_here},
-    error::CliError,
-    exit::Exit,
     log::{self, file},
-    process,
-    ui::Ui,
-    wiring,
+    process, wiring,
 };
 
 /// How often the files are looked at while following.

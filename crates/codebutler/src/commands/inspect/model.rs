@@ -14,12 +14,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cli,
+    CliError, Exit, Ui, cli,
     commands::{environment, settings_around},
-    error::CliError,
-    exit::Exit,
     process,
-    ui::Ui,
     wiring::{self, Unlisted},
 };
 
@@ -170,11 +167,10 @@ async fn ping(
         reply.model,
         text.trim()
     ))?;
-    ui.line(format_args!(
+    ui.done(format_args!(
         "{} tokens in, {} out, {}",
         reply.usage.input, reply.usage.output, reply.cost
-    ))?;
-    Ok(Exit::Done)
+    ))
 }
 
 fn list(models: &[ModelInfo], part: &str, as_json: bool, ui: &Ui) -> Result<Exit, CliError> {
@@ -184,8 +180,7 @@ fn list(models: &[ModelInfo], part: &str, as_json: bool, ui: &Ui) -> Result<Exit
         .filter(|model| model.id.to_lowercase().contains(&part))
         .collect();
     if as_json {
-        ui.json(chosen)?;
-        return Ok(Exit::Done);
+        return ui.done_json(chosen);
     }
     let width = chosen.iter().map(|model| model.id.len()).max().unwrap_or(0);
     for model in chosen {

@@ -5,11 +5,8 @@ use butler_policy::{Right, right};
 use butler_protocol::Role;
 
 use crate::{
-    cli,
+    CliError, Exit, Ui, cli,
     commands::{playbook, set_up_here, settings_around},
-    error::CliError,
-    exit::Exit,
-    ui::Ui,
     wiring,
 };
 

@@ -10,12 +10,9 @@ use butler_policy::Redactor;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::commands::inspect::jsonl;
 use crate::{
-    commands::{environment, settings_around},
-    error::CliError,
-    exit::Exit,
-    ui::Ui,
+    CliError, Exit, Ui,
+    commands::{environment, inspect::jsonl, settings_around},
     wiring,
 };
 

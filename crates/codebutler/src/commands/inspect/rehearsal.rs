@@ -11,7 +11,7 @@ use butler_protocol::ToolSpec;
 use butler_rehearsal::{Rehearsal, Scenario, ScenarioError, manual_model};
 use butler_tools::Registry;
 
-use crate::{error::CliError, exit::Exit, process, supervise::READY, ui::Ui};
+use crate::{CliError, Exit, Ui, process, supervise::READY};
 
 /// Check a scenario, play it as a model, or play the model yourself
 #[derive(Debug, clap::Args)]

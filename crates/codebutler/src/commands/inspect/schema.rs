@@ -3,7 +3,7 @@
 use butler_config::{SchemaName, schema};
 use clap::{ValueEnum, builder::PossibleValue};
 
-use crate::{error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Ui};
 
 /// Print the JSON Schema of a configuration file
 #[derive(Debug, clap::Args)]

@@ -3,10 +3,9 @@
 use butler_config::Settings;
 
 use crate::{
+    CliError, Exit, Ui,
     commands::{environment, playbook, set_up_here},
-    error::{CliError, show_problems},
-    exit::Exit,
-    ui::Ui,
+    error::show_problems,
 };
 
 /// Check configuration, skills, workflows, learnings and roadmap, and say what to correct
@@ -28,9 +27,8 @@ pub(crate) fn run(_: &Args, ui: &Ui) -> Result<Exit, CliError> {
     if !problems.is_empty() {
         return Ok(Exit::Findings);
     }
-    ui.line(format_args!(
+    ui.done(format_args!(
         "the configuration and the playbook of {} are sound",
         root.display()
-    ))?;
-    Ok(Exit::Done)
+    ))
 }

@@ -6,7 +6,7 @@ use butler_protocol::Sha256Hex;
 use inquire::Confirm;
 
 use super::{entry, look, what, with_server};
-use crate::{error::CliError, exit::Exit, ui::Ui, wiring::mcp};
+use crate::{CliError, Exit, Ui, wiring::mcp};
 
 pub(super) fn accept(
     settings: &Settings,
@@ -17,8 +17,7 @@ pub(super) fn accept(
     let entry = entry(settings, name)?;
     show(name, entry, ui);
     if !agrees("Start it, to see its tools?", hash, &entry.sha256, name, ui)? {
-        ui.line("not started")?;
-        return Ok(Exit::Done);
+        return ui.done("not started");
     }
     let server = mcp::server(settings, name, entry, None)?;
     let now = with_server(&server, async |server, sandbox| {
@@ -27,10 +26,9 @@ pub(super) fn accept(
     match mcp::accepted(settings, name, entry) {
         Some(before) => match before.changed_to(&now) {
             None if before.resources == now.resources => {
-                ui.line(format_args!(
+                return ui.done(format_args!(
                     "`{name}` is accepted already, and did not change"
-                ))?;
-                return Ok(Exit::Done);
+                ));
             }
             None => ui.note("  now with texts to read"),
             Some(diff) => ui.note(diff),
@@ -39,16 +37,14 @@ pub(super) fn accept(
     }
     let question = "Let the team use these tools?";
     if hash.is_none() && !agrees(question, None, &entry.sha256, name, ui)? {
-        ui.line("not accepted")?;
-        return Ok(Exit::Done);
+        return ui.done("not accepted");
     }
     let count = now.tools.len();
     mcp::accept(settings, name, entry, now)?;
     let roles = look::roles(entry);
-    ui.line(format_args!(
+    ui.done(format_args!(
         "accepted: {count} tools of `{name}`, for {roles}"
-    ))?;
-    Ok(Exit::Done)
+    ))
 }
 
 fn show(name: &str, entry: &McpEntry, ui: &Ui) {

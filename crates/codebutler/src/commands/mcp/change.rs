@@ -1,22 +1,29 @@
 //! Changes the repo's `mcp.json`, and leaves the rest of it as it was written. Values
 //! of variables and headers go to the machine config, never into the repo.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
-use butler_config::{Change, FOLDER, RepoFiles, Settings, edit};
+use butler_config::{FOLDER, Settings};
 use butler_protocol::Role;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    CliError, Exit, Ui,
     commands::{
         environment,
-        setup::init::{Access, Staged},
+        setup::{
+            config_file::ConfigFile,
+            init::{Access, Staged},
+        },
     },
-    error::CliError,
-    exit::Exit,
-    ui::Ui,
     wiring::mcp,
 };
+
+use super::look::tell_notices;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Add {
@@ -130,86 +137,62 @@ impl New {
 }
 
 fn write(settings: &Settings, new: Vec<New>, ui: &Ui) -> Result<Exit, CliError> {
-    let file = settings.root.join(FOLDER).join("mcp.json");
-    let machine = settings.home.join("config.json");
-    let read = |file: &Path| fs::read_to_string(file).unwrap_or_else(|_| "{}\n".to_owned());
-    let (mut servers, mut private) = (read(&file), read(&machine));
-    let before = private.clone();
+    let mut servers = ConfigFile::open(servers_of(settings), "{}\n")?;
+    let mut private = ConfigFile::open(settings.home.join("config.json"), "{}\n")?;
     let names: Vec<String> = new.iter().map(|one| one.name.clone()).collect();
-    for one in new {
-        if settings.mcp.contains_key(&one.name) {
-            return Err(
-                CliError::user(format!("there is a server `{}` already", one.name)).hint(format!(
-                    "take it out first: `codebutler mcp remove {}`",
-                    one.name
-                )),
-            );
+    for New {
+        name,
+        entry,
+        secrets,
+    } in new
+    {
+        if settings.mcp.contains_key(&name) {
+            let error = CliError::user(format!("there is a server `{name}` already"));
+            return Err(error.hint(format!("take it out first: `codebutler mcp remove {name}`")));
         }
-        servers = changed(
-            &file,
-            &servers,
-            &["servers", &one.name],
-            Value::Object(one.entry),
-        )?;
-        for (key, value) in one.secrets {
-            let path = ["mcp", "secrets", &one.name, &key];
+        servers.set(&["servers", &name], entry.into())?;
+        for (key, value) in secrets {
             // What another tool would ask for is a text here.
             let value = value.replace("${", "$${");
-            private = changed(&machine, &private, &path, json!(value))?;
+            private.set(&["mcp", "secrets", &name, &key], json!(value))?;
         }
     }
     let mut staged = Staged::new();
-    if private != before {
-        Settings::check_machine(&machine, &private, &environment)?;
-        staged.replace(&machine, &private, Access::Private)?;
+    if private.is_changed() {
+        private.stage_for_machine(&mut staged)?;
     }
-    staged.replace(&file, &servers, Access::Shared)?;
-    for path in staged.persist()?.made {
-        ui.line(format_args!("wrote    {}", path.display()))?;
-    }
+    staged.replace(servers.path(), servers.text(), Access::Shared)?;
+    staged.write_out(ui)?;
     let now = Settings::load(&settings.root, &environment)?;
-    for name in names {
-        if now.mcp.contains_key(&name) {
-            ui.line(format_args!(
-                "accept it with `codebutler mcp accept {name}`"
-            ))?;
-        }
+    for name in names.iter().filter(|name| now.mcp.contains_key(*name)) {
+        ui.line(format_args!(
+            "accept it with `codebutler mcp accept {name}`"
+        ))?;
     }
-    for notice in now
-        .notices
-        .iter()
-        .filter(|one| one.file.ends_with("mcp.json"))
-    {
-        ui.note(notice);
-    }
+    tell_notices(&now, ui);
     Ok(Exit::Done)
 }
 
-fn changed(file: &Path, text: &str, path: &[&str], value: Value) -> Result<String, CliError> {
-    edit(text, path, &Change::Set(value))
-        .map_err(|error| CliError::user(format!("{}: {error}", file.display())))
+fn servers_of(settings: &Settings) -> PathBuf {
+    settings.root.join(FOLDER).join("mcp.json")
 }
 
 pub(super) fn remove(settings: &Settings, name: &str, ui: &Ui) -> Result<Exit, CliError> {
-    let file = settings.root.join(FOLDER).join("mcp.json");
-    let text = RepoFiles::on_disk(&settings.root)?.mcp.unwrap_or_default();
-    let mut without = text.clone();
+    let mut file = ConfigFile::open(servers_of(settings), "")?;
+    let before = file.text().to_owned();
     for list in ["servers", "mcpServers"] {
-        if text.contains(&format!("\"{list}\"")) {
-            without = edit(&without, &[list, name], &Change::Remove)
-                .map_err(|error| CliError::user(format!("{}: {error}", file.display())))?;
+        if before.contains(&format!("\"{list}\"")) {
+            file.remove(&[list, name])?;
         }
     }
-    if without == text {
-        return Err(
-            CliError::user(format!("{} has no `{name}`", file.display()))
-                .hint("a server of this machine stands in its own config.json"),
-        );
+    let shown = file.path().display();
+    if file.text() == before {
+        return Err(CliError::user(format!("{shown} has no `{name}`"))
+            .hint("a server of this machine stands in its own config.json"));
     }
     let mut staged = Staged::new();
-    staged.replace(&file, &without, Access::Shared)?;
+    staged.replace(file.path(), file.text(), Access::Shared)?;
     staged.persist()?;
     mcp::forget(settings, name)?;
-    ui.line(format_args!("took {name} out of {}", file.display()))?;
-    Ok(Exit::Done)
+    ui.done(format_args!("took {name} out of {shown}"))
 }

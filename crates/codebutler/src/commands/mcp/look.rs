@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{entry, what, with_server};
-use crate::{error::CliError, exit::Exit, ui::Ui, wiring::mcp};
+use crate::{CliError, Exit, Ui, roles::titles, wiring::mcp};
 
 /// Bytes of a description that make a token, roughly.
 const BYTES_PER_TOKEN: usize = 4;
@@ -21,8 +21,7 @@ pub(super) fn list(settings: &Settings, json: bool, ui: &Ui) -> Result<Exit, Cli
         .map(|(name, entry)| row(settings, name, entry));
     let rows: Vec<Value> = rows.collect();
     if json {
-        ui.json(&rows)?;
-        return Ok(Exit::Done);
+        return ui.done_json(&rows);
     }
     if rows.is_empty() {
         ui.line("no MCP servers; `codebutler mcp add` adds one")?;
@@ -37,14 +36,16 @@ pub(super) fn list(settings: &Settings, json: bool, ui: &Ui) -> Result<Exit, Cli
         ui.line(format_args!("  {}", word("what")))?;
         ui.line(format_args!("  for {}", word("roles")))?;
     }
-    for notice in settings
-        .notices
-        .iter()
-        .filter(|one| one.file.ends_with("mcp.json"))
-    {
+    tell_notices(settings, ui);
+    Ok(Exit::Done)
+}
+
+/// What is wrong with the repo's servers.
+pub(super) fn tell_notices(settings: &Settings, ui: &Ui) {
+    let notices = settings.notices.iter();
+    for notice in notices.filter(|one| one.file.ends_with("mcp.json")) {
         ui.note(notice);
     }
-    Ok(Exit::Done)
 }
 
 fn row(settings: &Settings, name: &str, entry: &McpEntry) -> Value {
@@ -75,11 +76,7 @@ pub(super) fn roles(entry: &McpEntry) -> String {
     match &entry.server.roles {
         None => "every role".to_owned(),
         Some(roles) if roles.is_empty() => "no role".to_owned(),
-        Some(roles) => roles
-            .iter()
-            .map(|role| role.title())
-            .collect::<Vec<_>>()
-            .join(", "),
+        Some(roles) => titles(roles),
     }
 }
 
@@ -111,10 +108,9 @@ pub(super) fn test(settings: &Settings, name: &str, ui: &Ui) -> Result<Exit, Cli
         return Err(error.hint(format!("`codebutler mcp accept {name}`, if that is right")));
     }
     let tools = now.tools.len();
-    ui.line(format_args!(
+    ui.done(format_args!(
         "{name} answers: {tools} tools, {seconds:.1} s with its start"
-    ))?;
-    Ok(Exit::Done)
+    ))
 }
 
 pub(super) fn call(

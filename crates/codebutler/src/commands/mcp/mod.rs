@@ -6,7 +6,6 @@ mod change;
 mod look;
 mod serve;
 
-use crate::commands::settings_here;
 use std::{env, path::PathBuf, sync::Arc};
 
 use butler_config::{McpEntry, Settings};
@@ -15,7 +14,7 @@ use butler_protocol::visible_line;
 use butler_sandbox::Sandbox;
 use clap::Subcommand;
 
-use crate::{error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Ui, commands::settings_here};
 
 /// Servers that bring tools of others: show, accept, try and change them
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use butler_hub::{AuditLine, verify_audit};
 use butler_protocol::count_of;
 
 use super::{refused, store};
-use crate::{error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Ui};
 
 /// Export or verify who asked, approved and merged what
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use butler_protocol::{Standing, count_of};
 use serde_json::json;
 
 use super::{only_without_slack, refused, standing, store};
-use crate::{error::CliError, exit::Exit, hub_access, ui::Ui};
+use crate::{CliError, Exit, Ui, hub_access};
 
 /// List people and their sessions, change what somebody may do, send somebody away
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,7 @@
 use butler_protocol::Standing;
 
 use super::{only_without_slack, refused, standing, store};
-use crate::{error::CliError, exit::Exit, ui::Ui, wiring};
+use crate::{CliError, Exit, Ui, wiring};
 
 /// Invite somebody to the page, by a link that works once
 #[derive(Debug, clap::Args)]

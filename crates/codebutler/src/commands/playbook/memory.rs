@@ -10,11 +10,9 @@ use butler_protocol::{LearningFigures, count_of};
 use jiff::civil::Date;
 
 use crate::{
+    CliError, Exit, Ui,
     commands::{set_up_here, talk::thread_logs::logs},
-    error::CliError,
-    exit::Exit,
     process,
-    ui::Ui,
 };
 
 /// Show whether the team's learnings earn their place, and try one
@@ -51,8 +49,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         return trial(&rows, &threads, (id, *end), ui);
     }
     if args.json {
-        ui.json(serde_json::to_value(&rows).map_err(CliError::internal)?)?;
-        return Ok(Exit::Done);
+        return ui.done_json(serde_json::to_value(&rows).map_err(CliError::internal)?);
     }
     if rows.is_empty() {
         ui.note("no learnings yet");

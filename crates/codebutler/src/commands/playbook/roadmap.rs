@@ -9,10 +9,8 @@ use issues::Way;
 use serde_json::{Value, json};
 
 use crate::{
+    CliError, Exit, Ui,
     commands::{playbook, set_up_here},
-    error::CliError,
-    exit::Exit,
-    ui::Ui,
 };
 
 /// Show the roadmap as a graph: what is ready, what waits for what
@@ -55,8 +53,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             .map(|item| shown(&roadmap, item))
             .collect();
         let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        ui.json(json!({"items": items, "problems": problems}))?;
-        return Ok(Exit::Done);
+        return ui.done_json(json!({"items": items, "problems": problems}));
     }
     if roadmap.items().is_empty() {
         ui.note("no items in .codebutler/roadmap.md; \"roadmap: <item>\" in the channel adds one");

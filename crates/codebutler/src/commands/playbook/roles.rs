@@ -12,7 +12,7 @@ use butler_config::FOLDER;
 use butler_playbook::{BuiltinFile, Conflict, Take, builtin_files, diff, update};
 
 use crate::commands::setup::init::{Access, Staged};
-use crate::{commands::set_up_here, error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Ui, commands::set_up_here};
 
 /// The texts as they were shipped when they were last taken, by file.
 pub(crate) const BASE_FILE: &str = "shipped.json";

@@ -5,13 +5,10 @@ use butler_playbook::{Captures, Intent, Playbook, Skill, Trigger};
 use serde_json::{Value, json};
 
 use crate::{
+    CliError, Exit, Ui,
     commands::{environment, playbook, set_up_here},
-    error::CliError,
-    exit::Exit,
     person::Person,
-    process,
-    ui::Ui,
-    wiring,
+    process, wiring,
 };
 
 /// List, show and start the skills of this repo
@@ -79,8 +76,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
                     skill.agent
                 ));
                 let prompt = skill.resolve(&values).map_err(CliError::user)?;
-                ui.line(prompt)?;
-                return Ok(Exit::Done);
+                return ui.done(prompt);
             }
             start(&Settings::load(&root, &environment)?, &words, ui)
         }
@@ -90,8 +86,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
 fn list(book: &Playbook, as_json: bool, ui: &Ui) -> Result<Exit, CliError> {
     let read = book.skills();
     if as_json {
-        ui.line(Value::Array(read.skills.iter().map(shown).collect()))?;
-        return Ok(Exit::Done);
+        return ui.done(Value::Array(read.skills.iter().map(shown).collect()));
     }
     let width = read
         .skills
@@ -143,8 +138,7 @@ fn show(book: &Playbook, name: &str, ui: &Ui) -> Result<Exit, CliError> {
     if skill.changes_code {
         ui.note("changes code: said word for word it needs no plan of its own");
     }
-    ui.line(skill.prompt.text())?;
-    Ok(Exit::Done)
+    ui.done(skill.prompt.text())
 }
 
 fn find<'a>(book: &'a Playbook, name: &str) -> Result<&'a Skill, CliError> {
@@ -203,7 +197,6 @@ fn start(settings: &Settings, words: &str, ui: &Ui) -> Result<Exit, CliError> {
             error.hint("is the team up? with Slack, say the words in the channel")
         })?;
         ui.note(format_args!("said \"{words}\"; the thread is"));
-        ui.line(ts)?;
-        Ok(Exit::Done)
+        ui.done(ts)
     })
 }

@@ -10,16 +10,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use crate::{
+    CliError, Exit, Ui,
     commands::{environment, set_up_here},
-    error::CliError,
-    exit::Exit,
     hub_access, log,
     process::{
         self, renewal,
         running::{self, KeptBy},
     },
     supervise::READY,
-    ui::Ui,
     wiring,
 };
 

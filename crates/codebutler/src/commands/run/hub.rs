@@ -3,11 +3,9 @@
 
 mod machines;
 
-use std::{env, fs, net::SocketAddr, time::Duration};
+use std::{env, net::SocketAddr, time::Duration};
 
-use butler_config::{
-    Change, RepoFiles, Settings, edit, machine_folder, set_up_root, write_private,
-};
+use butler_config::{RepoFiles, Settings, machine_folder, set_up_root, write_private};
 use butler_hub::{Hub, HubConfig, HubError, runs_in};
 use butler_protocol::Secret;
 use serde_json::json;
@@ -19,14 +17,12 @@ use crate::commands::run::{
     listen::{Listen, not_started},
 };
 use crate::{
-    commands::environment,
-    error::CliError,
-    exit::Exit,
+    CliError, Exit, Ui,
+    commands::{environment, setup::config_file::ConfigFile},
     hub_access::{self, address},
     log,
     process::{self, renewal, running},
     supervise::READY,
-    ui::Ui,
     wiring,
 };
 
@@ -223,20 +219,17 @@ fn migrate(settings: &Settings, to: &str, ui: &Ui) -> Result<Exit, CliError> {
     }
     let place = wiring::store_in(settings, Some(Secret::new(to)));
     let to = place.database().unwrap_or_else(|| Secret::new(to));
-    let file = settings.home.join("config.json");
-    let named = Change::Set(json!(to.expose()));
-    let text = fs::read_to_string(&file).unwrap_or_else(|_| "{}\n".to_owned());
+    let mut file = ConfigFile::open(settings.home.join("config.json"), "{}\n")?;
     // Before anything is moved: where this fails, nothing was.
-    let text = edit(&text, &["hub", "database"], &named)
-        .map_err(|error| CliError::user(format!("{}: {error}", file.display())))?;
+    file.set(&["hub", "database"], json!(to.expose()))?;
     let moved = butler_hub::migrate(&wiring::hub_folder(settings), to.clone());
     let moved = moved.map_err(CliError::because)?;
-    write_private(&file, &text)?;
+    write_private(file.path(), file.text())?;
     ui.line(format_args!(
         "moved {} rows of {} tables; {} names the database now (`hub.database`)",
         moved.rows,
         moved.tables,
-        file.display()
+        file.path().display()
     ))?;
     ui.note("a hub that ran ends by itself; its supervisor, or you, starts the next one on the database");
     Ok(Exit::Done)
@@ -255,12 +248,11 @@ fn tokens(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, CliError>
                 (role.to_string(), pair)
             })
             .collect();
-        ui.json(json!({
+        return ui.done_json(json!({
             "channel": repo.channel,
             "agents": agents,
             "people": {"you": {"user": person.user, "token": person.token.expose()}},
-        }))?;
-        return Ok(Exit::Done);
+        }));
     }
     ui.line(format_args!("channel  {}", repo.channel))?;
     for (role, own) in &repo.agents {
@@ -270,6 +262,5 @@ fn tokens(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, CliError>
             own.app.expose()
         ))?;
     }
-    ui.line(format_args!("{:<11}{}", "you", person.token.expose()))?;
-    Ok(Exit::Done)
+    ui.done(format_args!("{:<11}{}", "you", person.token.expose()))
 }

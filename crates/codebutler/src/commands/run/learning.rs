@@ -7,7 +7,7 @@ use std::{fs, io, path::Path};
 
 use butler_config::{FOLDER, Settings};
 
-use crate::{error::CliError, hub_access, person::Person, ui::Ui};
+use crate::{CliError, Ui, hub_access, person::Person};
 
 /// What a person would say.
 const WORDS: &str = "learn this repo";

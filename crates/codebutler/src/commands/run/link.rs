@@ -1,7 +1,7 @@
 //! `codebutler link`: another way into the page of a hub that runs.
 
 use crate::commands::run::up::login_link;
-use crate::{commands::settings_here, error::CliError, exit::Exit, hub_access, ui::Ui, wiring};
+use crate::{CliError, Exit, Ui, commands::settings_here, hub_access, wiring};
 
 /// Print another link to the page; each works once
 #[derive(Debug, clap::Args)]
@@ -14,6 +14,5 @@ pub(crate) fn run(_args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         let error = CliError::user(format!("no hub runs at {url}"));
         return Err(error.hint(hub_access::STARTS_A_HUB));
     }
-    ui.line(login_link(&settings, url.as_str())?)?;
-    Ok(Exit::Done)
+    ui.done(login_link(&settings, url.as_str())?)
 }

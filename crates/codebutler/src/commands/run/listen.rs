@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use butler_config::Settings;
 use butler_hub::HubError;
 
-use crate::error::CliError;
+use crate::CliError;
 
 /// An address, and how much it may be stretched.
 #[derive(Debug, Default, Clone, Copy, clap::Args)]

@@ -19,17 +19,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     listen::Listen,
-    up::{self, Agents, HubAlone, Place},
+    up::{self, Agents, Place, Team},
 };
 use crate::{
+    CliError, Exit, Ui,
     commands::environment,
-    error::CliError,
-    exit::Exit,
     hub_access, names,
     person::Person,
     process,
     supervise::{LineSink, READY},
-    ui::Ui,
     wiring,
 };
 
@@ -78,7 +76,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             reachable: args.listen.listen_anywhere,
         };
         let lines = up::lines(args.logs);
-        let hub = HubAlone::start(&place, Arc::clone(&lines), &cancel).await?;
+        let hub = Team::hub_alone(&place, Arc::clone(&lines), cancel.clone()).await?;
         ui.line(format_args!("{READY} {}", hub.url))?;
         let mut company = Company {
             settings: &settings,

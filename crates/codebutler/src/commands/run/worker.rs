@@ -11,13 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::up::{self, Agents};
 use crate::{
+    CliError, Exit, Ui,
     commands::{environment, setup::init},
-    error::CliError,
-    exit::Exit,
-    hub_access::joining::{self, titles},
-    process,
+    hub_access::joining,
+    process, roles,
     supervise::READY,
-    ui::Ui,
 };
 
 /// Between two looks whether the hubs still know this machine.
@@ -68,7 +66,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             let roles = hub.roles();
             let lines = Arc::clone(&lines);
             let agents = Agents::start(&settings.home, &settings.root, &roles, lines, &cancel)?;
-            let (titles, repo, url) = (titles(&roles), &hub.repo, &hub.url);
+            let (titles, repo, url) = (roles::words(&roles), &hub.repo, &hub.url);
             ui.line(format_args!("{READY} {titles} of {repo} for {url}"))?;
             running.push((settings, agents));
         }

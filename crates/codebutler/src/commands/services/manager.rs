@@ -14,8 +14,8 @@ use super::{
     unit,
 };
 use crate::{
+    CliError,
     commands::setup::init::{Access, Staged},
-    error::CliError,
     process::running,
 };
 

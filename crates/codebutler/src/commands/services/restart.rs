@@ -1,7 +1,7 @@
 //! `codebutler restart`: ends the services of this repo and starts them again.
 
 use super::{Place, start};
-use crate::{error::CliError, exit::Exit, process, ui::Ui};
+use crate::{CliError, Exit, Ui, process};
 
 /// Restart the services of this repo; work goes on where it was
 ///

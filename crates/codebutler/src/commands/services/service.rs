@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use butler_protocol::Role;
 
 use crate::{
-    error::CliError,
+    CliError,
     process::running::{HUB, SERVICE_VARIABLE},
 };
 

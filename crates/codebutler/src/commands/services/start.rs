@@ -12,15 +12,12 @@ use super::{
     status::{self, RepoStatus, gather},
 };
 use crate::{
-    cli,
+    CliError, Exit, Ui, cli,
     commands::run::{learning, up::login_link},
-    error::CliError,
-    exit::Exit,
     process::{
         self,
         running::{self, HUB},
     },
-    ui::Ui,
 };
 
 /// Slow machines and Slack included; what takes longer is told as it is.

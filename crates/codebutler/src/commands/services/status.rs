@@ -10,9 +10,7 @@ use butler_config::{Settings, machine_folder, set_up_root};
 
 pub(crate) use self::gather::{RepoStatus, State, gather};
 use super::manager::Manager;
-use crate::{
-    commands::environment, error::CliError, exit::Exit, log::now_ms, names, process, ui::Ui,
-};
+use crate::{CliError, Exit, Ui, commands::environment, log::now_ms, names, process};
 
 /// Show how hub and agents are: processes, versions, threads, money, last errors
 ///

@@ -1,7 +1,7 @@
 //! `codebutler stop`: ends the services of this repo.
 
 use super::Place;
-use crate::{error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Ui};
 
 /// Stop the services of this repo; running tools get a moment
 ///

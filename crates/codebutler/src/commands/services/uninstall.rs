@@ -3,7 +3,7 @@
 use butler_config::FOLDER;
 
 use super::{Place, service::environment_file};
-use crate::{error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Ui};
 
 /// Remove the services of this repo, and say what stays
 ///

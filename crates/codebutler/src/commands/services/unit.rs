@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::service::{Service, name};
-use crate::{exit::Exit, process::running::HUB};
+use crate::{Exit, process::running::HUB};
 
 /// Failures within [`WINDOW_SECONDS`] after which a process is not started again.
 pub(crate) const TRIES: u32 = 8;

@@ -2,7 +2,7 @@
 
 use clap_complete::{Shell, generate};
 
-use crate::{cli, error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Ui, cli};
 
 /// Print the completions for a shell
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{cli, error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Ui, cli};
 
 /// Write the man pages into a folder
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use butler_repo::Repo;
 use butler_sandbox::{Sandbox, Strength};
 use butler_tools::{Check, Preparing};
 
-use crate::{error::CliError, process};
+use crate::{CliError, process};
 
 /// What to try.
 pub(crate) struct Commands<'a> {
@@ -44,7 +44,7 @@ pub(crate) fn try_out(
         let try_out = TryOut {
             repo: &repo,
             sandbox: &sandbox,
-            person_home: env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from),
+            person_home: process::person_home(),
             home: commands.home.to_owned(),
             ca_file: commands.ca_file.clone(),
             prepare: commands.prepare,

@@ -10,13 +10,11 @@ use butler_turn::{Spent, SpentOn, ThreadFold};
 use serde_json::{Value, json};
 
 use crate::{
+    CliError, Exit, Ui,
     commands::{
         set_up_here,
         talk::{thread_logs::logs, which},
     },
-    error::CliError,
-    exit::Exit,
-    ui::Ui,
 };
 
 /// Show what the threads of this repo cost
@@ -52,8 +50,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         rows.push((thread.clone(), of_thread(&folder, &thread)?));
     }
     if args.json {
-        ui.json(Value::Array(rows.iter().map(as_json).collect()))?;
-        return Ok(Exit::Done);
+        return ui.done_json(Value::Array(rows.iter().map(as_json).collect()));
     }
     for (thread, cost) in &rows {
         ui.line(format_args!("{}  {}", thread.short(), in_words(cost)))?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use butler_protocol::with_names;
+use butler_protocol::{MessageTs, Role, ThreadId, with_names};
 use butler_slack::{mrkdwn, rich};
 use serde_json::Value;
 
@@ -15,6 +15,30 @@ pub(crate) fn people(view: &Value) -> People {
     named
         .filter_map(|(id, name)| Some((id.clone(), name.as_str()?.to_owned())))
         .collect()
+}
+
+/// The roles that are at work in a thread.
+pub(crate) fn working(view: &Value) -> Vec<Role> {
+    let states = view["activity"].as_array().into_iter().flatten();
+    let works = states.filter(|one| one["state"] == "working");
+    works
+        .filter_map(|one| one["role"].as_str()?.parse().ok())
+        .collect()
+}
+
+/// The messages of a thread after this one.
+pub(crate) fn after<'a>(view: &'a Value, ts: &MessageTs) -> impl Iterator<Item = &'a Value> {
+    let messages = view["messages"].as_array().into_iter().flatten();
+    messages.filter(move |message| {
+        let said = message["ts"].as_str().and_then(|ts| ts.parse().ok());
+        said.is_some_and(|said: MessageTs| said > *ts)
+    })
+}
+
+/// The short id of a thread that the hub names, which every command takes.
+pub(crate) fn short(thread: &Value) -> Option<String> {
+    let thread: ThreadId = serde_json::from_value(thread.clone()).ok()?;
+    Some(thread.short())
 }
 
 /// What the message says: the body of a card with its small print, else its text.

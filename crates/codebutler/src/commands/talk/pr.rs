@@ -4,7 +4,6 @@ mod decide;
 
 use std::path::Path;
 
-use crate::ui::paint::Paint;
 use butler_config::{FOLDER, Settings};
 use butler_journal::ThreadDir;
 use butler_protocol::{Choice, PrNumber, Receipt, Record, Role};
@@ -14,13 +13,10 @@ use butler_repo::{
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::talk::thread_logs::logs;
 use crate::{
-    commands::{environment, set_up_here},
-    error::CliError,
-    exit::Exit,
+    CliError, Exit, Paint, Ui,
+    commands::{environment, set_up_here, talk::thread_logs::logs},
     process,
-    ui::Ui,
     wiring::forge_hosts,
 };
 
@@ -98,8 +94,7 @@ async fn list(
 ) -> Result<Exit, CliError> {
     let pulls = forge.list(!all, cancel).await.map_err(trouble)?;
     if as_json {
-        ui.json(pulls)?;
-        return Ok(Exit::Done);
+        return ui.done_json(pulls);
     }
     for pull in &pulls {
         ui.line(headline(pull))?;
@@ -143,8 +138,7 @@ fn show(
     if as_json {
         let receipt = receipt
             .map(|(role, at, receipt)| json!({"role": role, "atMs": at, "receipt": receipt}));
-        ui.json(json!({"pull": pull, "checks": checks, "receipt": receipt}))?;
-        return Ok(Exit::Done);
+        return ui.done_json(json!({"pull": pull, "checks": checks, "receipt": receipt}));
     }
     ui.line(format_args!("{}", headline(pull).bold()))?;
     ui.line(format_args!(

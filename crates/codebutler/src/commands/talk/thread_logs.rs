@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use butler_journal::{ThreadDir, read};
 use butler_protocol::{Entry, Role, ThreadId};
 
-use crate::error::CliError;
+use crate::CliError;
 
 /// Each log with its role. Every question to the Researcher has one of its own.
 pub(crate) fn logs(threads: &Path, thread: &ThreadId) -> Result<Vec<(Role, Vec<Entry>)>, CliError> {

@@ -20,13 +20,10 @@ use crate::commands::talk::{
     threads::summary::{State, Summary},
     which::Threads,
 };
-use crate::ui::paint::Paint;
 use crate::{
+    CliError, Exit, Paint, Ui,
     commands::{environment, set_up_here},
-    error::CliError,
-    exit::Exit,
     hub_access, log, process,
-    ui::Ui,
 };
 
 pub(crate) use summary::title;
@@ -84,8 +81,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         };
         let (rows, older) = rows(&root, most, &cancel, ui).await?;
         if args.json {
-            ui.json(Value::Array(rows.iter().map(as_json).collect()))?;
-            return Ok(Exit::Done);
+            return ui.done_json(Value::Array(rows.iter().map(as_json).collect()));
         }
         if older > 0 {
             ui.note(

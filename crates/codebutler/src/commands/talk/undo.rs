@@ -7,8 +7,7 @@ use butler_repo::{SavedFiles, Undo};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::talk::pr;
-use crate::{error::CliError, exit::Exit, process, ui::Ui};
+use crate::{CliError, Exit, Ui, commands::talk::pr, process};
 
 /// Bring files back as they were before the team changed them
 ///
@@ -60,8 +59,7 @@ fn nothing() -> CliError {
 
 fn list(saved: &[SavedFiles], args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     if args.json {
-        ui.line(Value::Array(saved.iter().map(as_json).collect()))?;
-        return Ok(Exit::Done);
+        return ui.done(Value::Array(saved.iter().map(as_json).collect()));
     }
     for one in saved {
         let at = jiff::Timestamp::from_second(one.at).map(|at| at.to_string());
@@ -104,8 +102,7 @@ async fn bring_back(
     let restored = undo.restore(wanted, cancel).await.map_err(pr::trouble)?;
     if args.json {
         let done = json!({"written": restored.written, "removed": restored.removed});
-        ui.line(done)?;
-        return Ok(Exit::Done);
+        return ui.done(done);
     }
     ui.line(format_args!(
         "the files in {} are as they were {}: {} written, {} removed",

@@ -9,7 +9,7 @@ use butler_journal::ThreadDir;
 use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use url::Url;
 
-use crate::error::CliError;
+use crate::CliError;
 
 /// The threads that somebody can mean, oldest first.
 pub(crate) struct Threads {

@@ -7,14 +7,13 @@
 
 use std::{env, path::Path};
 
-use crate::ui::paint::Paint;
 use butler_config::repository_root;
 use butler_policy::{Assessment, Overrides, RiskContext, assess};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::commands::inspect::jsonl;
-use crate::{commands::settings_around, error::CliError, exit::Exit, ui::Ui, wiring};
+use crate::{CliError, Exit, Paint, Ui, commands::settings_around, wiring};
 
 /// What a relative path is judged against where no folder can be the worktree.
 const NOWHERE: &str = "/nonexistent/worktree";

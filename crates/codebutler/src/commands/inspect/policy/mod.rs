@@ -13,7 +13,7 @@ use clap::Subcommand;
 use inquire::Confirm;
 use serde_json::json;
 
-use crate::{commands::settings_here, error::CliError, exit::Exit, process, ui::Ui, wiring};
+use crate::{CliError, Exit, Ui, commands::settings_here, process, wiring};
 
 /// What is said of a repo that needs no consent.
 const NOTHING: &str = "this repository asks for nothing that needs your consent: it loosens no rule, \
@@ -54,8 +54,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             let shown = asks.iter().map(|ask| {
                 json!({"key": ask.key, "words": ask.words, "sha256": ask.sha256, "agreed": ask.agreed})
             });
-            ui.json(shown.collect::<Vec<_>>())?;
-            Ok(Exit::Done)
+            ui.done_json(shown.collect::<Vec<_>>())
         }
         None => show(&here()?.1, ui),
         Some(Verb::Accept(accept)) => {
@@ -112,11 +111,10 @@ fn accept_waiting(
 ) -> Result<Exit, CliError> {
     let waiting: Vec<Ask> = asks.iter().filter(|ask| !ask.agreed).cloned().collect();
     if waiting.is_empty() {
-        ui.line(match asks {
+        return ui.done(match asks {
             [] => NOTHING,
             _ => "already agreed to on this machine",
-        })?;
-        return Ok(Exit::Done);
+        });
     }
     if !consents(&waiting, hash, ui)? {
         ui.line("not agreed to; it stays without effect")?;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::inspect::jsonl::{self, BadLine};
 use crate::commands::inspect::tool::session::{HandCall, ToolSession};
-use crate::{error::CliError, exit::Exit, process::stdin_lines, ui::Ui};
+use crate::{CliError, Exit, Ui, process::stdin_lines};
 
 #[derive(Deserialize)]
 struct Question {

@@ -9,7 +9,7 @@ use butler_protocol::Role;
 use serde_json::Value;
 
 use crate::commands::inspect::tool::session::{HandCall, ToolSession};
-use crate::{cli, error::CliError, exit::Exit, process, ui::Ui};
+use crate::{CliError, Exit, Ui, cli, process};
 
 /// Run a tool as a role, in this folder
 ///

@@ -7,7 +7,6 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use butler_config::machine_folder;
@@ -19,9 +18,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    CliError,
     commands::{environment, settings_around},
-    error::CliError,
-    wiring,
+    log, process, wiring,
 };
 
 /// Folders kept open at once; each holds a descriptor.
@@ -103,7 +102,7 @@ impl ToolSession {
             role,
             thread: &self.thread,
             plan_approved: true,
-            now_ms: now_ms(),
+            now_ms: log::now_ms(),
             approvals: &[],
             overrides: &place.overrides,
             root: &root,
@@ -157,7 +156,7 @@ impl ToolSession {
             overrides = wiring::overrides(settings);
         }
         let surroundings = Surroundings {
-            home: env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from),
+            home: process::person_home(),
             hidden,
             ca_file: settings
                 .as_ref()
@@ -200,11 +199,4 @@ fn refused(question: &Question) -> String {
         "refused: {tier}: {}{part}; in a thread a person would be asked, here nobody is",
         question.reason
     )
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-    })
 }

@@ -17,8 +17,11 @@ use super::{
     told,
 };
 use crate::{
-    commands::talk::{chat, message::people},
-    error::CliError,
+    CliError,
+    commands::talk::{
+        chat,
+        message::{people, short, working},
+    },
     person::{Away, Person},
     wiring,
 };
@@ -165,8 +168,7 @@ impl Calls {
         let look = async || {
             let view = person.thread(root).await?;
             let answered = told::answers_after(&view, said) > 0;
-            let rests =
-                answered && told::working(&view).is_empty() && person.queues_empty().await?;
+            let rests = answered && working(&view).is_empty() && person.queues_empty().await?;
             rests_since = rests.then(|| rests_since.unwrap_or_else(Instant::now));
             let done = rests_since.is_some_and(|since| since.elapsed() >= REST);
             Ok((view, done))
@@ -255,7 +257,7 @@ impl Calls {
         let own = agents.filter(|agent| agent["repo"] == self.repo.as_str());
         let own = own.map(|agent| {
             let working = agent["working"].as_array().into_iter().flatten();
-            let threads = working.filter_map(|job| told::short(&job["thread"]));
+            let threads = working.filter_map(|job| short(&job["thread"]));
             json!({"role": agent["role"], "online": agent["online"],
                 "working_on": threads.collect::<Vec<_>>()})
         });

@@ -20,10 +20,8 @@ use self::{
     speech::{Call, Heard, heard, refused},
 };
 use crate::{
-    error::CliError,
-    exit::Exit,
+    CliError, Exit, Ui,
     process::{self, stdin_lines},
-    ui::Ui,
 };
 
 /// Calls at the same time; some of them wait for minutes.

@@ -1,32 +1,21 @@
 //! What the hub's views say, as another agent reads it: short, in words, and cards
 //! whole with their hash.
 
-use butler_protocol::{ChannelId, DecisionView, MessageTs, ThreadId, Usd};
+use butler_protocol::{DecisionView, MessageTs, Usd};
 use serde_json::{Value, json};
 
 use crate::commands::talk::{
-    message::{People, people, words},
+    message::{People, after, people, short, words, working},
     threads::title,
 };
 
 /// A message that is longer is cut; a card is not.
 const LONGEST: usize = 8_000;
 
-/// Who is at work in a thread.
-pub(super) fn working(view: &Value) -> Vec<&str> {
-    let states = view["activity"].as_array().into_iter().flatten();
-    let works = states.filter(|one| one["state"] == "working");
-    works.filter_map(|one| one["role"].as_str()).collect()
-}
-
 /// Messages of others after this one.
 pub(super) fn answers_after(view: &Value, said: &MessageTs) -> usize {
-    let messages = view["messages"].as_array().into_iter().flatten();
-    let later = messages.filter(|one| {
-        let ts = one["ts"].as_str().unwrap_or_default().parse::<MessageTs>();
-        one["username"].is_string() && ts.is_ok_and(|ts| ts > *said)
-    });
-    later.count()
+    let later = after(view, said);
+    later.filter(|one| one["username"].is_string()).count()
 }
 
 /// A thread: the newest messages, the open cards, who works, what it cost.
@@ -92,13 +81,6 @@ fn working_on(card: &Value) -> Vec<&Value> {
 pub(super) fn need(need: &Value) -> Value {
     json!({"thread": short(&need["thread"]), "title": need["title"], "kind": need["kind"],
         "why": need["why"], "from": need["from"]})
-}
-
-/// The short id of a thread, which every tool takes.
-pub(super) fn short(thread: &Value) -> Option<String> {
-    let root = thread["root"].as_str()?.parse().ok()?;
-    let channel = ChannelId::new(thread["channel"].as_str()?);
-    Some(ThreadId::new(channel, root).short())
 }
 
 fn id(view: &Value) -> Option<String> {

@@ -11,14 +11,12 @@ use butler_repo::{Author, Forge, Issue, NewIssue, Repo};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    CliError, Exit, Ui,
     commands::{
         set_up_here,
         talk::pr::{forge_of, trouble},
     },
-    error::CliError,
-    exit::Exit,
     process,
-    ui::Ui,
 };
 
 /// Which issues

@@ -3,15 +3,7 @@
 
 use butler_protocol::{ItemState, RunState, RunView};
 
-use crate::{
-    commands::settings_here,
-    error::CliError,
-    exit::Exit,
-    person::Person,
-    process,
-    ui::{Ui, paint::Paint},
-    wiring,
-};
+use crate::{CliError, Exit, Paint, Ui, commands::settings_here, person::Person, process, wiring};
 
 pub(super) fn run(ui: &Ui) -> Result<Exit, CliError> {
     let settings = settings_here()?;

@@ -9,7 +9,7 @@ use butler_protocol::Role;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::{error::CliError, hub_access, person::Person, ui::Ui, wiring};
+use crate::{CliError, Ui, hub_access, person::Person, wiring};
 
 /// How often the board is looked at.
 const LOOK: Duration = Duration::from_millis(250);

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::git_will_do;
 use crate::commands::run::demo::{stage::Stage, stories::Story};
 use crate::commands::run::up::{Place, Team, login_link};
-use crate::{error::CliError, exit::Exit, process, supervise::LineSink, ui::Ui};
+use crate::{CliError, Exit, Ui, process, supervise::LineSink};
 
 /// Watch the whole team work on a sample project, without any account
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,6 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use crate::ui::paint::Paint;
 use butler_config::Settings;
 use butler_protocol::{ActionId, Choice, MessageTs, Usd, count_of};
 use serde_json::Value;
@@ -14,8 +13,8 @@ use crate::commands::run::demo::{
     stage::{Stage, git},
     stories::Story,
 };
-use crate::commands::talk::message::{People, words};
-use crate::{error::CliError, exit::Exit, person::Person, ui::Ui};
+use crate::commands::talk::message::{People, words, working};
+use crate::{CliError, Exit, Paint, Ui, person::Person};
 
 /// How often the thread is looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -52,8 +51,7 @@ pub(crate) async fn play(
     let range = format!("{}..{}", before.trim(), after.trim());
     ui.line(git(&stage.remote(), &["diff", "--stat", "--patch", &range])?.trim_end())?;
     bill(&thread, ui)?;
-    ui.line(format_args!("\n{NEXT}"))?;
-    Ok(Exit::Done)
+    ui.done(format_args!("\n{NEXT}"))
 }
 
 /// Follows the thread, presses the buttons, and returns the thread once it is merged.
@@ -88,17 +86,11 @@ async fn watch(
                 .as_str()
                 .is_some_and(|text| text.starts_with(REPORT))
         });
-        if done && idle(&thread) {
+        if done && working(&thread).is_empty() {
             return Ok(thread);
         }
         tokio::time::sleep(LOOK).await;
     }
-}
-
-fn idle(thread: &Value) -> bool {
-    thread["activity"]
-        .as_array()
-        .is_none_or(|all| all.iter().all(|one| one["state"] != "working"))
 }
 
 /// The button that the person of this story would press on this message.

@@ -11,7 +11,7 @@ use butler_config::{HOME_VARIABLE, Settings, write_private};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::error::CliError;
+use crate::CliError;
 
 /// The sample project, built into the binary.
 const SAMPLE: [(&str, &str); 3] = [

@@ -3,7 +3,7 @@
 
 use butler_rehearsal::Scenario;
 
-use crate::error::CliError;
+use crate::CliError;
 
 /// A story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

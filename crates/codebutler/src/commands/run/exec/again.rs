@@ -3,8 +3,8 @@
 
 use butler_protocol::Usd;
 
+use crate::Exit;
 use crate::commands::run::exec::{Args, WINDOW};
-use crate::exit::Exit;
 
 impl Args {
     /// The command that goes on with a session after this ending. It names the

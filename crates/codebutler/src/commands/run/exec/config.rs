@@ -22,12 +22,9 @@ use url::Url;
 use crate::commands::inspect::policy;
 use crate::commands::run::exec::{Args, typed::TypedPrice};
 use crate::{
-    address,
+    CliError, Ui, address,
     commands::{environment, settings_around},
-    error::CliError,
-    process,
-    ui::Ui,
-    wiring,
+    process, wiring,
 };
 
 /// What a newcomer is protected by, as in a thread.
@@ -119,7 +116,7 @@ impl Plan {
                     .as_ref()
                     .map(wiring::checks)
                     .unwrap_or_default(),
-                person_home: env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from),
+                person_home: process::person_home(),
                 folder: self.folder,
                 home: self.home,
                 client,

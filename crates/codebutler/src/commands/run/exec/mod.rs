@@ -15,7 +15,7 @@ use butler_agent::exec::{self, ExecEnding, ExecTask, Outcome, Session, SessionEr
 use butler_protocol::{Ending, Role};
 
 use crate::commands::run::exec::{config::Plan, tell::Teller};
-use crate::{cli, error::CliError, exit::Exit, process, ui::Ui};
+use crate::{CliError, Exit, Ui, cli, process};
 
 /// For a model of which nobody says better.
 const WINDOW: u64 = 128_000;
@@ -177,12 +177,9 @@ fn task(args: &Args) -> Result<Option<String>, CliError> {
 
 fn exit(ending: &ExecEnding) -> Exit {
     match ending {
-        ExecEnding::Over(Ending::Done | Ending::PassedOn) => Exit::Done,
-        ExecEnding::Over(Ending::TurnLimit) => Exit::TurnsUsed,
-        ExecEnding::Over(Ending::OutOfMoney) | ExecEnding::OutOfMoney => Exit::OutOfMoney,
-        ExecEnding::Over(Ending::Stuck) => Exit::Stuck,
-        ExecEnding::Over(Ending::Failed { .. }) => Exit::ModelFailed,
         ExecEnding::Over(Ending::Stopped) | ExecEnding::Interrupted => Exit::Interrupted,
+        ExecEnding::OutOfMoney => Exit::OutOfMoney,
+        ExecEnding::Over(ending) => Exit::of(ending),
     }
 }
 

@@ -1,14 +1,12 @@
 //! What a run says: lines for people on the error stream, or events for
 //! programs on the output. Secrets are taken out of both.
 
-use crate::ui::paint::Paint;
 use butler_agent::exec::{Outcome, Said, Session};
 use butler_policy::Redactor;
 use butler_protocol::count_of;
 use serde_json::{Value, json};
 
-use crate::commands::run::exec::word;
-use crate::{error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Paint, Ui, commands::run::exec::word};
 
 /// More of a command or a result is not progress but noise.
 const LINE: usize = 100;

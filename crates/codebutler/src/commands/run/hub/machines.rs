@@ -10,18 +10,13 @@ use butler_tls::Fingerprint;
 use serde_json::json;
 
 use crate::{
-    cli,
+    CliError, Exit, Ui, cli,
     commands::people::refused,
-    error::CliError,
-    exit::Exit,
     hub_access::{
         self,
         address::{JoinLink, is_loopback},
-        joining::titles,
     },
-    log,
-    ui::Ui,
-    wiring,
+    log, roles, wiring,
 };
 
 /// Invite another machine to run agents, by a link that works once
@@ -76,7 +71,7 @@ pub(super) fn invite(args: &Invite, settings: &Settings, ui: &Ui) -> Result<Exit
     ui.note(format_args!(
         "In a clone of {repo} on the other machine: codebutler init --join 'LINK', in quotes\n\
          It may run {}. The link works once, within {} minutes.",
-        titles(&roles),
+        roles::words(&roles),
         args.minutes
     ));
     if is_new {
@@ -137,8 +132,7 @@ pub(super) fn list(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, 
     let found = hub_access::store(settings)?.machines();
     let (machines, invites) = found.map_err(CliError::internal)?;
     if as_json {
-        ui.json(json!({"machines": machines, "invites": invites}))?;
-        return Ok(Exit::Done);
+        return ui.done_json(json!({"machines": machines, "invites": invites}));
     }
     for one in &machines {
         ui.line(format_args!(
@@ -146,7 +140,7 @@ pub(super) fn list(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, 
             one.id,
             one.name,
             one.repo,
-            titles(&one.roles)
+            roles::words(&one.roles)
         ))?;
     }
     for one in &invites {
@@ -155,7 +149,7 @@ pub(super) fn list(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, 
             "{}  invited, {minutes} more minutes  {}  {}",
             one.id,
             one.repo,
-            titles(&one.roles)
+            roles::words(&one.roles)
         ))?;
     }
     if machines.is_empty() && invites.is_empty() {
@@ -169,6 +163,5 @@ pub(super) fn revoke(settings: &Settings, id: &str, ui: &Ui) -> Result<Exit, Cli
     store.revoke_machine(id).map_err(|error| {
         refused(error).hint("`codebutler hub machines` lists machines and invitations")
     })?;
-    ui.line(format_args!("{id} opens this hub no longer"))?;
-    Ok(Exit::Done)
+    ui.done(format_args!("{id} opens this hub no longer"))
 }

@@ -6,12 +6,12 @@
 //! by `kill -9`, the lock ends with it.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{File, TryLockError},
     io::{Read, Write},
     path::Path,
 };
 
-use crate::{error::CliError, process::running, wiring};
+use crate::{CliError, process::running, wiring};
 
 /// Held as long as the team runs.
 #[derive(Debug)]
@@ -29,14 +29,7 @@ impl Claim {
             let error = CliError::user(format!("the team of {repo} runs already, as services"));
             return Err(error.hint("`codebutler status` shows them, `codebutler stop` ends them"));
         }
-        let path = running::team_file(home, &repo);
-        fs::create_dir_all(path.parent().unwrap_or(home))?;
-        let mut file = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)?;
+        let mut file = running::lockable(&running::team_file(home, &repo))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(taken(&repo, file)),

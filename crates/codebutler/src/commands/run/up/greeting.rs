@@ -8,9 +8,9 @@ use butler_model::{ModelInfo, Resolved, resolve};
 use butler_protocol::Role;
 
 use crate::{
-    hub_access,
+    Paint, Ui, hub_access,
     model_check::{Fault, Health},
-    ui::{Ui, paint::Paint},
+    roles::titles,
 };
 
 /// What there is to say.
@@ -149,9 +149,4 @@ fn unknown(
         (roles, fault)
     };
     missing.into_iter().map(fault).collect()
-}
-
-fn titles(roles: &[Role]) -> String {
-    let names: Vec<&str> = roles.iter().map(|role| role.title()).collect();
-    names.join(", ")
 }

@@ -14,7 +14,7 @@ use butler_config::Settings;
 use butler_hub::runs_in;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use crate::commands::run::up::team::{Agents, HubAlone, Place, Team};
+pub(crate) use crate::commands::run::up::team::{Agents, Place, Team};
 use crate::commands::run::up::{greeting::Greeting, quiet::problems_only};
 use crate::commands::{
     inspect::policy,
@@ -22,10 +22,9 @@ use crate::commands::{
     settings_here,
     setup::slack::troubles,
 };
-use crate::ui::paint::Paint;
 use crate::{
-    browser, error::CliError, exit::Exit, hub_access, log, model_check, person::Person, process,
-    supervise::LineSink, ui::Ui, wiring,
+    CliError, Exit, Paint, Ui, browser, hub_access, log, model_check, person::Person, process,
+    supervise::LineSink, wiring,
 };
 
 /// Between two looks whether a model answers by now.

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use crate::supervise::LineSink;
@@ -40,8 +40,12 @@ impl Opening {
         Arc::new(move |name, line| opening.hear(name, line))
     }
 
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn hear(&self, name: &str, line: &str) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held();
         if held.silent {
             return;
         }
@@ -55,7 +59,7 @@ impl Opening {
 
     /// These have started: their lines are passed on, now and later.
     pub(crate) fn started(&self, names: &[&str]) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held();
         for name in names {
             held.over.insert((*name).to_owned());
             for line in held.lines.remove(*name).unwrap_or_default() {
@@ -66,13 +70,12 @@ impl Opening {
 
     /// Nothing is passed on any more.
     pub(crate) fn silence(&self) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.silent = true;
+        self.held().silent = true;
     }
 
     /// These could not start: what they say about it is told once.
     pub(crate) fn failed(&self, names: &[&str]) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held();
         for name in names {
             held.over.insert((*name).to_owned());
             let lines = held.lines.remove(*name).unwrap_or_default();

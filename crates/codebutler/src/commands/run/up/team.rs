@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::run::listen::not_started;
 use crate::commands::run::up::{claim::Claim, opening::Opening};
 use crate::{
-    error::CliError,
+    CliError,
     log::{self, FORMAT_VARIABLE},
     supervise::{Job, LineSink, Status, Supervisor},
 };
@@ -42,7 +42,7 @@ pub(crate) struct Place {
     pub reachable: bool,
 }
 
-/// Hub and agents, running.
+/// A hub and the agents that were started with it, running.
 pub(crate) struct Team {
     supervisor: Supervisor,
     /// Where the hub listens.
@@ -50,7 +50,7 @@ pub(crate) struct Team {
     /// The agents that could not start; they are tried again.
     pub absent: Vec<Role>,
     /// Let go after the last child.
-    claim: Claim,
+    claim: Option<Claim>,
 }
 
 impl Team {
@@ -64,10 +64,28 @@ impl Team {
         cancel: CancellationToken,
     ) -> Result<Self, CliError> {
         let claim = Claim::take(&place.home, &place.root)?;
+        Self::with(place, &Role::ALL, Some(claim), lines, cancel).await
+    }
+
+    /// The same without agents, for any number of repos.
+    pub(crate) async fn hub_alone(
+        place: &Place,
+        lines: LineSink,
+        cancel: CancellationToken,
+    ) -> Result<Self, CliError> {
+        Self::with(place, &[], None, lines, cancel).await
+    }
+
+    async fn with(
+        place: &Place,
+        roles: &[Role],
+        claim: Option<Claim>,
+        lines: LineSink,
+        cancel: CancellationToken,
+    ) -> Result<Self, CliError> {
         let opening = Opening::new(lines);
         let supervisor = Supervisor::new(opening.sink(), cancel.clone());
-        let started = start_all(place, &supervisor, &opening, &cancel).await;
-        match started {
+        match start_all(place, roles, &supervisor, &opening, &cancel).await {
             Ok((url, absent)) => Ok(Self {
                 supervisor,
                 url,
@@ -127,40 +145,6 @@ impl Agents {
     }
 }
 
-/// A hub without agents.
-pub(crate) struct HubAlone {
-    supervisor: Supervisor,
-    /// Where it listens.
-    pub url: String,
-}
-
-impl HubAlone {
-    /// Starts it and waits until it is there.
-    pub(crate) async fn start(
-        place: &Place,
-        lines: LineSink,
-        cancel: &CancellationToken,
-    ) -> Result<Self, CliError> {
-        let opening = Opening::new(lines);
-        let supervisor = Supervisor::new(opening.sink(), cancel.clone());
-        let started = start_hub(place, &supervisor, &opening, cancel).await;
-        match started {
-            Ok(url) => Ok(Self { supervisor, url }),
-            Err(error) => {
-                opening.silence();
-                cancel.cancel();
-                supervisor.ended().await;
-                Err(error)
-            }
-        }
-    }
-
-    /// Waits until it has ended; call after cancelling.
-    pub(crate) async fn ended(self) {
-        self.supervisor.ended().await;
-    }
-}
-
 async fn start_hub(
     place: &Place,
     supervisor: &Supervisor,
@@ -184,15 +168,16 @@ async fn start_hub(
 
 async fn start_all(
     place: &Place,
+    roles: &[Role],
     supervisor: &Supervisor,
     opening: &Arc<Opening>,
     cancel: &CancellationToken,
 ) -> Result<(String, Vec<Role>), CliError> {
     let url = start_hub(place, supervisor, opening, cancel).await?;
     let mut agents = Vec::new();
-    for role in Role::ALL {
-        let job = role_job(&place.home, &place.root, role)?;
-        agents.push((role, supervisor.keep(job)));
+    for role in roles {
+        let job = role_job(&place.home, &place.root, *role)?;
+        agents.push((*role, supervisor.keep(job)));
     }
     let mut absent = Vec::new();
     for (role, agent) in &mut agents {

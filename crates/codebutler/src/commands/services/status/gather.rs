@@ -4,17 +4,18 @@
 use std::{collections::HashMap, path::Path, time::Duration};
 
 use butler_config::{JoinedHub, Settings};
-use butler_protocol::{LogLine, Refusal, Role, ThreadId, Usd};
+use butler_protocol::{LogLine, Refusal, Role, Usd};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    CliError,
     commands::{
         inspect::logs,
         services::manager::{Manager, ServiceState},
         setup::slack::troubles,
+        talk::message::short,
     },
-    error::CliError,
     hub_access::{self, joining},
     person::Person,
     process::running::{self, HUB, Note},
@@ -325,12 +326,6 @@ fn told(repo: &str, agents: &Value, cost: &Value, board: &Value) -> Told {
         day_cap: money("day_cap"),
         slack: None,
     }
-}
-
-/// A thread as people name it.
-fn short(thread: &Value) -> Option<String> {
-    let thread: ThreadId = serde_json::from_value(thread.clone()).ok()?;
-    Some(thread.short())
 }
 
 impl RepoStatus {

@@ -4,9 +4,9 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use super::gather::{ProcessStatus, RepoStatus, State};
 use crate::{
+    Paint,
     commands::services::{INSTALLS, RUNS_HERE},
     process::running::HUB,
-    ui::paint::Paint,
 };
 
 /// All of it.

@@ -1,20 +1,16 @@
 //! Takes something out of a configuration file, and leaves everything else in it
 //! as the person wrote it.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
-use butler_config::{Change, FOLDER, RepoFiles, Settings, edit, machine_folder};
+use butler_config::{FOLDER, machine_folder};
 
 use crate::{
+    CliError, Ui,
     commands::{
         environment,
-        setup::init::{Access, Staged},
+        setup::{config_file::ConfigFile, init::Staged},
     },
-    error::CliError,
-    ui::Ui,
 };
 
 /// What is to go.
@@ -43,56 +39,40 @@ impl Removal {
 /// Takes all of it out, or nothing when a file could not be used afterwards.
 pub(super) fn remove(root: &Path, removals: &[Removal], ui: &Ui) -> Result<(), CliError> {
     let mut staged = Staged::new();
-    let machine = machine_folder(&environment)
-        .unwrap_or_default()
-        .join("config.json");
-    let repo = root.join(FOLDER).join("config.json");
-    if let Some(text) = without(&machine, removals, true)? {
-        Settings::check_machine(&machine, &text, &environment)?;
-        staged.replace(&machine, &text, Access::Private)?;
+    let home = machine_folder(&environment).unwrap_or_default();
+    if let Some(machine) = without(&home, removals, true)? {
+        machine.stage_for_machine(&mut staged)?;
     }
-    if let Some(text) = without(&repo, removals, false)? {
-        let files = RepoFiles {
-            config: Some(text.clone()),
-            ..RepoFiles::on_disk(root)?
-        };
-        Settings::load_from(root, &files, &environment)?;
-        staged.replace(&repo, &text, Access::Shared)?;
+    if let Some(repo) = without(&root.join(FOLDER), removals, false)? {
+        repo.stage_for_repo(root, &mut staged)?;
     }
-    for path in staged.persist()?.made {
-        ui.line(format_args!("wrote    {}", path.display()))?;
-    }
-    Ok(())
+    staged.write_out(ui)
 }
 
-/// The file's text without what is to go; nothing when it stays as it is.
+/// The folder's file without what is to go; nothing when it stays as it is.
 fn without(
-    file: &PathBuf,
+    folder: &Path,
     removals: &[Removal],
     machine: bool,
-) -> Result<Option<String>, CliError> {
-    let ours: Vec<&Removal> = removals
-        .iter()
-        .filter(|removal| removal.is_of_machine() == machine)
-        .collect();
+) -> Result<Option<ConfigFile>, CliError> {
+    let ours = |removal: &&Removal| removal.is_of_machine() == machine;
+    let ours: Vec<&Removal> = removals.iter().filter(ours).collect();
     if ours.is_empty() {
         return Ok(None);
     }
-    let before = fs::read_to_string(file)
-        .map_err(|error| CliError::user(format!("cannot read {}: {error}", file.display())))?;
-    let mut text = before.clone();
+    let mut file = ConfigFile::existing(folder.join("config.json"))?;
     for removal in ours {
-        let one = text.clone();
+        let one = file.text().to_owned();
         for key in removal.keys() {
-            text = edit(&text, &key, &Change::Remove)
-                .map_err(|error| CliError::user(format!("{}: {error}", file.display())))?;
+            file.remove(&key)?;
         }
-        if text == one
+        if file.text() == one
             && let Removal::Check(name) = removal
         {
-            let error = CliError::user(format!("{} has no check called {name}", file.display()));
+            let file = file.path().display();
+            let error = CliError::user(format!("{file} has no check called {name}"));
             return Err(error.hint("`codebutler configure --show` lists them"));
         }
     }
-    Ok((text != before).then_some(text))
+    Ok(file.is_changed().then_some(file))
 }

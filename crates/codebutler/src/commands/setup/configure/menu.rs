@@ -10,10 +10,8 @@ use inquire::{MultiSelect, Select, Text};
 
 use super::{Args, show};
 use crate::{
+    CliError, Exit, Ui,
     commands::{environment, setup::init::stopped},
-    error::CliError,
-    exit::Exit,
-    ui::Ui,
 };
 
 /// What can be chosen.

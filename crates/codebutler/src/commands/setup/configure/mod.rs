@@ -12,11 +12,8 @@ use butler_protocol::Role;
 
 use self::change::Removal;
 use crate::{
-    cli,
+    CliError, Exit, Ui, cli,
     commands::{environment, services::start, set_up_here, setup::init},
-    error::CliError,
-    exit::Exit,
-    ui::Ui,
 };
 
 /// Show and change channel, chat, tokens, models, checks, and which agents run here

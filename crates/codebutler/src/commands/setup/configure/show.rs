@@ -5,12 +5,7 @@ use std::{fs, path::Path};
 use butler_config::{FOLDER, Origin, SchemaName, Settings, Shown, shown};
 use serde_json::{Value, json};
 
-use crate::{
-    commands::environment,
-    error::CliError,
-    exit::Exit,
-    ui::{Ui, paint::Paint},
-};
+use crate::{CliError, Exit, Paint, Ui, commands::environment};
 
 pub(super) fn run(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, CliError> {
     let folder = settings.root.join(FOLDER);
@@ -28,8 +23,7 @@ pub(super) fn run(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, C
         let values = all
             .iter()
             .flat_map(|(path, keys)| keys.iter().map(move |one| as_value(path, one)));
-        ui.json(Value::Array(values.collect()))?;
-        return Ok(Exit::Done);
+        return ui.done_json(Value::Array(values.collect()));
     }
     for (path, keys) in &all {
         ui.line(path.display().to_string().bold())?;

@@ -2,13 +2,12 @@
 //! checked out: what makes a worktree ready, then every check.
 
 use butler_agent::Tried;
-use butler_tools::Check;
 
 use crate::commands::setup::{
     doctor::{Finding, Place},
     try_out::{Commands, lacks_tool, said, try_out},
 };
-use crate::ui::{Ui, paint::Paint};
+use crate::{Paint, Ui, wiring};
 
 const PREPARE: &str = "prepare";
 const CHECKS: &str = "checks";
@@ -17,15 +16,7 @@ pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let (Some(root), Some(settings)) = (&place.set_up, &place.settings) else {
         return Vec::new();
     };
-    let checks: Vec<Check> = settings
-        .repo
-        .checks()
-        .into_iter()
-        .map(|check| Check {
-            name: check.name,
-            command: check.command,
-        })
-        .collect();
+    let checks = wiring::checks(settings);
     let mut findings = Vec::new();
     if checks.is_empty() {
         findings.push(Finding::warning(

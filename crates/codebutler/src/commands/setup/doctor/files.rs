@@ -5,8 +5,8 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use butler_config::{Endpoint, EndpointKind, Settings};
 use butler_protocol::Role;
 
-use crate::commands::environment;
 use crate::commands::setup::doctor::{Finding, Place, Repair};
+use crate::{commands::environment, roles};
 
 pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -79,15 +79,11 @@ fn endpoints(settings: &Settings) -> Finding {
     const FIX: &str = "`codebutler init` asks for one; `codebutler init --model-url URL` takes the address of one";
     let machine = &settings.machine;
     let without = |role: &Role| machine.endpoint_for(*role).is_none();
-    let without: Vec<_> = Role::ALL
-        .into_iter()
-        .filter(without)
-        .map(Role::as_str)
-        .collect();
+    let without: Vec<Role> = Role::ALL.into_iter().filter(without).collect();
     if !without.is_empty() {
         let what = format!(
             "none for {}; agents cannot start without",
-            without.join(", ")
+            roles::words(&without)
         );
         return Finding::failed(NAME, what, FIX);
     }

@@ -7,11 +7,8 @@ use butler_config::Settings;
 
 use crate::{
     commands::setup::doctor::{Finding, Place},
-    hub_access::{
-        self,
-        joining::{self, titles},
-    },
-    process, wiring,
+    hub_access::{self, joining},
+    process, roles, wiring,
 };
 
 const NAME: &str = "hub";
@@ -32,7 +29,10 @@ pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     vec![match asked {
         Ok(false) => Finding::ok(
             NAME,
-            format!("{url} knows this machine as {}", titles(&joined.roles())),
+            format!(
+                "{url} knows this machine as {}",
+                roles::words(&joined.roles())
+            ),
         ),
         Ok(true) => Finding::failed(
             NAME,

@@ -3,7 +3,8 @@
 use butler_config::Settings;
 
 use crate::{
-    commands::setup::doctor::{Finding, Place, answer, sandbox},
+    commands::setup::doctor::{Finding, Place, sandbox},
+    process,
     wiring::mcp,
 };
 
@@ -35,7 +36,7 @@ fn answers(settings: &Settings) -> Vec<Finding> {
         let Ok(server) = mcp::server(settings, name, entry, Some(accepted)) else {
             continue;
         };
-        let listing = answer(async {
+        let listing = process::wait_for(async {
             let listing = server.listing(sandbox.as_ref()).await;
             server.end().await;
             listing

@@ -19,11 +19,10 @@ mod slack;
 
 use std::{env, path::PathBuf, sync::Arc};
 
-use crate::ui::paint::Paint;
 use butler_config::{Settings, machine_folder, repository_root, set_up_root};
 
 pub(crate) use crate::commands::setup::doctor::finding::{Finding, Level, Repair};
-use crate::{commands::environment, error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Paint, Ui, commands::environment};
 use butler_sandbox::Sandbox;
 
 /// Check this machine and this repository, and say how to fix what is wrong
@@ -131,12 +130,6 @@ fn repair(place: &Place, ui: &Ui) {
             Err(error) => ui.note(format_args!("{} stays as it is: {error}", found.name)),
         }
     }
-}
-
-/// Waits for one answer.
-fn answer<F: Future>(asked: F) -> std::io::Result<F::Output> {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    Ok(runtime.enable_all().build()?.block_on(asked))
 }
 
 /// What confines commands here, for whoever starts one.

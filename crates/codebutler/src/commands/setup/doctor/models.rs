@@ -10,10 +10,10 @@ use butler_model::{
 use butler_protocol::{ModelMessage, Role};
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::setup::doctor::{Finding, Place, answer};
+use crate::commands::setup::doctor::{Finding, Place};
 use crate::{
     model_check::{self, Health},
-    roster, wiring,
+    process, roles, roster, wiring,
 };
 
 const LISTED: &str = "models";
@@ -28,7 +28,7 @@ const SHOWN: usize = 8;
 
 pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let settings = place.settings.as_ref();
-    let found = settings.and_then(|settings| answer(look(settings, place.probe)).ok());
+    let found = settings.and_then(|settings| process::wait_for(look(settings, place.probe)).ok());
     found.unwrap_or_default()
 }
 
@@ -135,10 +135,10 @@ impl Asked<'_> {
         }
         let whose = match roles.len() == self.roles.len() {
             true => "nobody has chosen a model of it yet".to_owned(),
-            false => {
-                let roles: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
-                format!("nobody has chosen a model of it for {}", roles.join(", "))
-            }
+            false => format!(
+                "nobody has chosen a model of it for {}",
+                roles::words(roles)
+            ),
         };
         let names: Vec<&str> = self.models.iter().map(|model| model.id.as_str()).collect();
         let more = if names.len() > SHOWN { ", …" } else { "" };

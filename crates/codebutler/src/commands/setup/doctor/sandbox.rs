@@ -5,7 +5,10 @@ use std::env;
 
 use butler_sandbox::{Sandbox, SandboxError, SelfTest, Strength, kernel_keeps_limits};
 
-use crate::commands::setup::doctor::{Finding, Place, answer};
+use crate::{
+    commands::setup::doctor::{Finding, Place},
+    process,
+};
 
 const NAME: &str = "sandbox";
 const FIX: &str = "allow user namespaces (kernel.unprivileged_userns_clone=1, or the AppArmor \
@@ -39,7 +42,7 @@ fn limits() -> Finding {
 fn attack() -> Result<(Strength, SelfTest), String> {
     let helper = env::current_exe().map_err(|error| error.to_string())?;
     let sandbox = Sandbox::new(helper).map_err(|error: SandboxError| error.to_string())?;
-    let test = answer(sandbox.self_test());
+    let test = process::wait_for(sandbox.self_test());
     let test = test.map_err(|error| error.to_string())?;
     Ok((sandbox.strength(), test))
 }

@@ -7,7 +7,8 @@ use butler_tools::{Looking, SearchEngine};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    commands::setup::doctor::{Finding, Place, answer, sandbox},
+    commands::setup::doctor::{Finding, Place, sandbox},
+    process,
     wiring::{mcp::ServerPool, search},
 };
 
@@ -56,7 +57,7 @@ fn ask(engine: &dyn SearchEngine) -> Finding {
         sandbox: sandbox.as_ref(),
         cancel: &cancel,
     };
-    let found = answer(engine.search(WORDS, &looking));
+    let found = process::wait_for(engine.search(WORDS, &looking));
     match found.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(found) if found.hits.is_empty() => {
             let silent = visible_line(&found.remarks.join("; ")).into_owned();

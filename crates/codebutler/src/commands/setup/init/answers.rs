@@ -19,11 +19,9 @@ use crate::commands::setup::init::{
     provider::{self, Chosen, Provider},
 };
 use crate::{
-    error::CliError,
+    CliError, Paint, Ui,
     model_check::{self, Health},
-    process,
-    ui::{Ui, paint::Paint},
-    wiring,
+    process, roles, wiring,
 };
 
 /// What was decided before anything is written.
@@ -159,11 +157,7 @@ impl Answers {
         for (roles, name) in &self.models {
             let whose = match roles.len() == Role::ALL.len() {
                 true => "all roles".to_owned(),
-                false => roles
-                    .iter()
-                    .map(|role| role.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", "),
+                false => roles::words(roles),
             };
             lines.push(("models", format!("{name} for {whose}")));
         }

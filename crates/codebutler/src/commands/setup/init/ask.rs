@@ -4,7 +4,7 @@
 use butler_protocol::{Secret, visible_line};
 use inquire::{InquireError, Password, Select, Text};
 
-use crate::error::CliError;
+use crate::CliError;
 
 /// One of several; `first` is where the cursor stands. Its place in the list.
 pub(crate) fn one_of(

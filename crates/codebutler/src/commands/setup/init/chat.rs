@@ -9,7 +9,7 @@ use crate::commands::setup::{
     init::{Args, ask},
     slack::{Guided, guide},
 };
-use crate::{error::CliError, slack_check::AppTokens, ui::Ui};
+use crate::{CliError, Ui, slack_check::AppTokens};
 
 /// The channel's name, and the tokens of Slack where that was chosen.
 #[derive(Debug, Default)]

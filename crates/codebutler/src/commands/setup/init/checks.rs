@@ -12,8 +12,7 @@ use crate::commands::setup::init::{
     detect::{self, Detected},
     trying::{self, Bad, Verdict},
 };
-use crate::ui::paint::Paint;
-use crate::{error::CliError, ui::Ui};
+use crate::{CliError, Paint, Ui};
 
 /// What a repo runs.
 #[derive(Debug, Clone, Default)]

@@ -10,7 +10,7 @@ use crate::commands::setup::init::{
     Args,
     provider::{ANTHROPIC, Provider},
 };
-use crate::{address, commands::environment, error::CliError, wiring};
+use crate::{CliError, address, commands::environment, wiring};
 
 /// What init calls the endpoint that it adds.
 const NAME: &str = "main";

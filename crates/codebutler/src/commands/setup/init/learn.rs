@@ -9,10 +9,9 @@ use butler_protocol::{Role, TokenUsage, Usd};
 use butler_repo::Git;
 
 use crate::{
+    CliError, Ui,
     commands::{environment, run::learning, setup::init::ask},
-    error::CliError,
     process,
-    ui::Ui,
     wiring::{self, Unlisted},
 };
 

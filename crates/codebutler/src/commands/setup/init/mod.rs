@@ -24,7 +24,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::ui::paint::Paint;
 use butler_config::{
     Ask, FOLDER, JoinedHub, Machine, RepoFiles, Settings, agree, machine_folder, repository_root,
 };
@@ -37,20 +36,20 @@ use crate::commands::{
     inspect::policy,
     run::up,
     services::start,
-    setup::doctor::{Finding, Level, forge},
-    setup::init::{
-        answers::{Answers, Around},
-        provider::Provider,
+    setup::{
+        doctor::{Finding, Level, forge},
+        init::{
+            answers::{Answers, Around},
+            provider::Provider,
+        },
     },
 };
 use crate::{
-    cli,
+    CliError, Exit, Paint, Ui, cli,
     commands::{environment, git_will_do, no_repository},
-    error::{CliError, show_problems},
-    exit::Exit,
+    error::show_problems,
     hub_access::{address::JoinLink, joining},
-    process,
-    ui::Ui,
+    process, roles,
     wiring::forge_hosts,
 };
 
@@ -211,7 +210,7 @@ fn joined_to(joined: &JoinedHub, ui: &Ui) -> Result<(), CliError> {
         "\njoined   {} as {}: {} of {}",
         joined.url,
         joined.machine,
-        joining::titles(&joined.roles()),
+        roles::words(&joined.roles()),
         joined.repo
     ))?;
     ui.line(format_args!(

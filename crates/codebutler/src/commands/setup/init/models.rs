@@ -6,9 +6,7 @@ use butler_model::{ModelInfo, Resolved, resolve};
 use butler_protocol::{Role, visible_line};
 use serde_json::{Value, json};
 
-use crate::commands::setup::init::ask;
-use crate::ui::paint::Paint;
-use crate::{error::CliError, ui::Ui};
+use crate::{CliError, Paint, Ui, commands::setup::init::ask};
 
 /// More names than this do not help anybody to choose in a line.
 const SHOWN: usize = 5;

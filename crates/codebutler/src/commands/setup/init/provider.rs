@@ -15,13 +15,11 @@ use crate::commands::setup::init::{
     ask,
     endpoint::{Other, Place},
 };
-use crate::ui::paint::Paint;
 use crate::{
+    CliError, Paint, Ui,
     commands::environment,
-    error::CliError,
     model_check::{self, Fault, Health},
     process,
-    ui::Ui,
 };
 
 /// A server on this machine that does not take a connection by then is not there.

@@ -2,18 +2,21 @@
 //! and this machine; everything else is a default that `docs/configuration.md`
 //! lists.
 
-use std::{fs, io, path::Path};
+use std::path::Path;
 
-use butler_config::{Change, FOLDER, JoinedHub, Models, RepoFiles, Settings, edit};
+use butler_config::{FOLDER, JoinedHub, Models, RepoFiles, Settings};
 use butler_playbook::builtin_files;
 use serde_json::{Value, json};
 
 use crate::commands::playbook::roles;
-use crate::commands::setup::init::{
-    answers::Answers,
-    stage::{Access, Staged},
+use crate::commands::setup::{
+    config_file::{ConfigFile, NOTHING_CHANGED},
+    init::{
+        answers::Answers,
+        stage::{Access, Staged},
+    },
 };
-use crate::{commands::environment, error::CliError};
+use crate::{CliError, commands::environment};
 
 /// Folders of `.codebutler/` that never leave this machine.
 const IGNORED: [&str; 3] = ["threads", "branches", "images"];
@@ -48,21 +51,17 @@ pub(crate) fn machine(
     joined: Option<&JoinedHub>,
     staged: &mut Staged,
 ) -> Result<(), CliError> {
-    let file = home.join("config.json");
-    let old = read(&file)?;
-    let mut text = old.clone().unwrap_or_else(|| MACHINE.to_owned());
-    for (path, value) in answers.machine_keys() {
-        text = set(&file, &text, &path, value)?;
-    }
+    let mut file = ConfigFile::open(home.join("config.json"), MACHINE)?;
+    set_all(&mut file, answers.machine_keys())?;
     if let Some(joined) = joined {
-        let path = ["joined".to_owned(), root.display().to_string()];
-        text = set(&file, &text, &path, json!(joined))?;
+        let path = vec!["joined".to_owned(), root.display().to_string()];
+        set_all(&mut file, vec![(path, json!(joined))])?;
     }
-    Settings::check_machine(&file, &text, &environment)?;
-    if old.as_ref() == Some(&text) {
-        staged.add(&file, &text, Access::Private)
+    if file.is_new() || file.is_changed() {
+        file.stage_for_machine(staged)
     } else {
-        staged.replace(&file, &text, Access::Private)
+        Settings::check_machine(file.path(), file.text(), &environment)?;
+        staged.add(file.path(), file.text(), Access::Private)
     }
 }
 
@@ -88,21 +87,14 @@ pub(crate) fn repository(
 
 /// Stages the repo's settings: new, or with what flags asked for.
 fn config(root: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
-    let file = root.join(FOLDER).join("config.json");
-    let old = read(&file)?;
-    let mut text = old.clone().unwrap_or_else(|| CONFIG.to_owned());
-    for (path, value) in answers.repo_keys(&models(root)) {
-        text = set(&file, &text, &path, value)?;
+    let path = root.join(FOLDER).join("config.json");
+    let mut file = ConfigFile::open(path, CONFIG)?;
+    set_all(&mut file, answers.repo_keys(&models(root)))?;
+    if file.is_new() || file.is_changed() {
+        file.stage_for_repo(root, staged)
+    } else {
+        staged.add(file.path(), file.text(), Access::Shared)
     }
-    if old.as_ref() == Some(&text) {
-        return staged.add(&file, &text, Access::Shared);
-    }
-    let files = RepoFiles {
-        config: Some(text.clone()),
-        ..RepoFiles::on_disk(root)?
-    };
-    Settings::load_from(root, &files, &environment)?;
-    staged.replace(&file, &text, Access::Shared)
 }
 
 /// The models that the repo has now. What is wrong with its files is told when
@@ -113,18 +105,18 @@ fn models(root: &Path) -> Models {
     settings.map_or_else(Models::default, |settings| settings.repo.models)
 }
 
-fn set(file: &Path, text: &str, path: &[String], value: Value) -> Result<String, CliError> {
-    let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    edit(text, &path, &Change::Set(value)).map_err(|error| {
-        CliError::user(format!("{}: {error}", file.display()))
-            .hint("nothing was changed; correct the file and run the command again")
-    })
+fn set_all(file: &mut ConfigFile, keys: Vec<(Vec<String>, Value)>) -> Result<(), CliError> {
+    for (key, value) in keys {
+        let set = file.set(&key, value);
+        set.map_err(|error| error.hint(NOTHING_CHANGED))?;
+    }
+    Ok(())
 }
 
 /// Adds the lines that are missing, and leaves the rest of the file alone.
 fn ignore(root: &Path, staged: &mut Staged) -> Result<(), CliError> {
-    let file = root.join(".gitignore");
-    let old = read(&file)?.unwrap_or_default();
+    let file = ConfigFile::open(root.join(".gitignore"), "")?;
+    let old = file.text();
     let covered = |name: &str| {
         let mut lines = old.lines().map(|line| line.trim().trim_start_matches('/'));
         lines.any(|line| line.trim_end_matches('/') == format!("{FOLDER}/{name}"))
@@ -133,7 +125,7 @@ fn ignore(root: &Path, staged: &mut Staged) -> Result<(), CliError> {
     if missing.is_empty() {
         return Ok(());
     }
-    let mut text = old;
+    let mut text = old.to_owned();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
@@ -144,16 +136,5 @@ fn ignore(root: &Path, staged: &mut Staged) -> Result<(), CliError> {
     for name in missing {
         text.push_str(&format!("/{FOLDER}/{name}/\n"));
     }
-    staged.replace(&file, &text, Access::Shared)
-}
-
-fn read(file: &Path) -> Result<Option<String>, CliError> {
-    match fs::read_to_string(file) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(CliError::user(format!(
-            "cannot read {}: {error}",
-            file.display()
-        ))),
-    }
+    staged.replace(file.path(), &text, Access::Shared)
 }

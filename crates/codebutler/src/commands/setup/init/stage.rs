@@ -11,7 +11,7 @@ use std::{
 use butler_protocol::fault;
 use tempfile::NamedTempFile;
 
-use crate::error::CliError;
+use crate::{CliError, Ui};
 
 /// Who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +121,14 @@ impl Staged {
             made,
             kept: std::mem::take(&mut self.kept),
         })
+    }
+
+    /// Moves every file into its place, and names them.
+    pub(crate) fn write_out(self, ui: &Ui) -> Result<(), CliError> {
+        for path in self.persist()?.made {
+            ui.line(format_args!("wrote    {}", path.display()))?;
+        }
+        Ok(())
     }
 }
 

@@ -7,8 +7,7 @@ use butler_tools::Check;
 
 use crate::commands::setup::init::checks::{Commands, Place};
 use crate::commands::setup::try_out::{self, lacks_tool, said, try_out};
-use crate::ui::paint::Paint;
-use crate::{error::CliError, ui::Ui};
+use crate::{CliError, Paint, Ui};
 
 /// What came of it.
 #[derive(Debug, Default, PartialEq, Eq)]

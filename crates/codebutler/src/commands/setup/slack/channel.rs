@@ -6,8 +6,7 @@ use butler_protocol::Refusal;
 use butler_slack::SlackError;
 use serde_json::{Value, json};
 
-use crate::commands::setup::init::ask;
-use crate::{error::CliError, slack_check::Caller, ui::Ui, ui::paint::Paint};
+use crate::{CliError, Paint, Ui, commands::setup::init::ask, slack_check::Caller};
 
 /// A channel that the app is in.
 #[derive(Debug, Clone, PartialEq, Eq)]

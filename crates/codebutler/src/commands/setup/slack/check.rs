@@ -6,14 +6,12 @@ use butler_slack::Workspace;
 use serde_json::{Value, json};
 
 use crate::{
+    CliError, Exit, Paint, Ui,
     commands::environment,
-    error::CliError,
-    exit::Exit,
     hub_access,
     person::Person,
     process,
     slack_check::{self, AppTokens, Caller},
-    ui::{Ui, paint::Paint},
     wiring,
 };
 

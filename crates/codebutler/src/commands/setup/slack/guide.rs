@@ -12,13 +12,11 @@ use super::{
     channel::{self, Picked, Wrong},
     manifest,
 };
-use crate::commands::setup::init::ask;
 use crate::{
-    browser,
-    commands::environment,
-    error::CliError,
+    CliError, Paint, Ui, browser,
+    commands::{environment, setup::init::ask},
+    process,
     slack_check::{self, AppTokens, Caller, Fault, Status},
-    ui::{Ui, paint::Paint},
 };
 
 const BOT: (&str, &str) = (
@@ -103,12 +101,9 @@ fn first_step(ui: &Ui) {
         "Without a browser here: `codebutler slack manifest` prints the same as a file, for \
          https://api.slack.com/apps, \"From a manifest\".\n",
     );
-    if browser::is_there()
-        && let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-    {
-        runtime.block_on(browser::open(&link));
+    if browser::is_there() {
+        // Where it cannot be opened the link is there to be copied.
+        let _ = process::wait_for(browser::open(&link));
     }
 }
 

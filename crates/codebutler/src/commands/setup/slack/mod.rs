@@ -6,7 +6,7 @@ mod guide;
 mod manifest;
 mod setup;
 
-use crate::{error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Ui};
 
 pub(crate) use check::{running, troubles};
 pub(crate) use guide::{Guided, guide};

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::error::CliError;
+use crate::CliError;
 
 /// A button of an open card.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,9 +16,7 @@ use crate::commands::talk::{
     threads::title,
     which::Threads,
 };
-use crate::{
-    commands::settings_here, error::CliError, exit::Exit, person::Person, process, ui::Ui, wiring,
-};
+use crate::{CliError, Exit, Ui, commands::settings_here, person::Person, process, wiring};
 
 /// Talk to a thread from the terminal
 ///

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use butler_protocol::{Ending, Entry, Record};
+use butler_protocol::{Entry, Record};
 use serde_json::Value;
 
-use crate::exit::Exit;
+use crate::Exit;
 
 /// How far each role's log had come.
 pub(crate) type Place = BTreeMap<String, u64>;
@@ -29,7 +29,7 @@ pub(crate) fn since(view: &Value, before: &Place) -> Exit {
             continue;
         }
         match &entry.record {
-            Record::ActivationEnded { ending, .. } => drop(last.insert(role, exit(ending))),
+            Record::ActivationEnded { ending, .. } => drop(last.insert(role, Exit::of(ending))),
             // Taken up again: how it ended before does not count.
             Record::ActivationStarted { .. } => drop(last.remove(&role)),
             _ => {}
@@ -37,16 +37,6 @@ pub(crate) fn since(view: &Value, before: &Place) -> Exit {
     }
     let failed = last.into_values().find(|exit| *exit != Exit::Done);
     failed.unwrap_or(Exit::Done)
-}
-
-fn exit(ending: &Ending) -> Exit {
-    match ending {
-        Ending::Done | Ending::PassedOn | Ending::Stopped => Exit::Done,
-        Ending::TurnLimit => Exit::TurnsUsed,
-        Ending::OutOfMoney => Exit::OutOfMoney,
-        Ending::Stuck => Exit::Stuck,
-        Ending::Failed { .. } => Exit::ModelFailed,
-    }
 }
 
 fn entries(view: &Value) -> impl Iterator<Item = (String, Entry)> {
@@ -59,6 +49,7 @@ fn entries(view: &Value) -> impl Iterator<Item = (String, Entry)> {
 
 #[cfg(test)]
 mod tests {
+    use butler_protocol::Ending;
     use serde_json::json;
 
     use super::*;

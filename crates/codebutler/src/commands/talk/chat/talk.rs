@@ -6,25 +6,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::ui::paint::Paint;
 use butler_config::Settings;
 use butler_protocol::{MessageTs, Role, ThreadId};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::talk::{
-    chat::{
-        buttons::{buttons, meant},
-        outcome,
-    },
-    message::{people, words},
-};
 use crate::{
-    error::CliError,
-    exit::Exit,
+    CliError, Exit, Paint, Ui,
+    commands::talk::{
+        chat::{
+            buttons::{buttons, meant},
+            outcome,
+        },
+        message::{people, words, working},
+    },
     person::{Away, Person},
     process::stdin_lines,
-    ui::Ui,
+    roles::titles,
 };
 
 /// Without news the thread is looked at all the same: a hub may restart.
@@ -268,9 +266,8 @@ impl<'a> Talk<'a> {
         if roles.is_empty() {
             self.at_work = None;
         } else if !told {
-            let names: Vec<&str> = roles.iter().map(|role| role.title()).collect();
             self.ui
-                .note(format_args!("… {} at work", names.join(", ")).dimmed());
+                .note(format_args!("… {} at work", titles(&roles)).dimmed());
             self.at_work = Some((roles, Instant::now()));
         }
     }
@@ -291,8 +288,7 @@ impl<'a> Talk<'a> {
         });
         let said: Vec<Value> = said.collect();
         self.ui
-            .json(json!({"short": self.name(), "messages": said, "working": working(&view)}))?;
-        Ok(Exit::Done)
+            .done_json(json!({"short": self.name(), "messages": said, "working": working(&view)}))
     }
 
     /// The thread's short id.
@@ -315,13 +311,4 @@ fn messages(view: &Value) -> &[Value] {
 
 fn ts(message: &Value) -> &str {
     message["ts"].as_str().unwrap_or_default()
-}
-
-/// The roles that are at work in the thread.
-fn working(view: &Value) -> Vec<Role> {
-    let states = view["activity"].as_array().into_iter().flatten();
-    let works = states.filter(|one| one["state"] == "working");
-    works
-        .filter_map(|one| one["role"].as_str()?.parse().ok())
-        .collect()
 }

@@ -2,11 +2,7 @@
 //! thread's merge card. The card is put up if none is open, what it shows is
 //! printed, and the hub writes down what the person says to exactly that.
 
-use std::{
-    io::IsTerminal,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{io::IsTerminal, path::Path, time::Duration};
 
 use butler_config::{FOLDER, Settings};
 use butler_journal::ThreadDir;
@@ -16,14 +12,13 @@ use inquire::Confirm;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::talk::message::{People, people, words};
+use crate::commands::talk::message::{People, after, people, words};
 use crate::commands::talk::pr::{state_word, trouble};
-use crate::{commands::environment, error::CliError, exit::Exit, person::Person, ui::Ui, wiring};
+use crate::{CliError, Exit, Ui, commands::environment, person::Person, wiring};
 
 /// How long the team may take to put up the card, and to carry it out.
 const CARD: Duration = Duration::from_secs(60);
 const OUTCOME: Duration = Duration::from_secs(180);
-const LOOK: Duration = Duration::from_millis(200);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -122,17 +117,11 @@ fn card(thread: &Value, number: PrNumber) -> Option<Card> {
 /// Has the team show the pull request as it is now.
 async fn put_up(person: &Person, thread: &ThreadId, number: PrNumber) -> Result<Card, CliError> {
     person.reply(&thread.root, "merge").await?;
-    let begun = Instant::now();
-    while begun.elapsed() < CARD {
-        if let Some(card) = card(&person.thread(&thread.root).await?, number) {
-            return Ok(card);
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-    Err(
+    let seen = person.seen_in(&thread.root, CARD, |view| card(view, number));
+    seen.await?.ok_or_else(|| {
         CliError::user(format!("the team did not put {number} up for a decision"))
-            .hint("is the Lead running? `codebutler doctor` looks"),
-    )
+            .hint("is the Lead running? `codebutler doctor` looks")
+    })
 }
 
 fn agreed(number: PrNumber, choice: Choice) -> Result<bool, CliError> {
@@ -155,30 +144,16 @@ async fn outcome(
     number: PrNumber,
     card: &MessageTs,
 ) -> Result<String, CliError> {
-    let begun = Instant::now();
-    while begun.elapsed() < OUTCOME {
-        let view = person.thread(&thread.root).await?;
-        let messages = view["messages"].as_array().into_iter().flatten();
-        let after = messages.filter(|message| {
-            let ts = message["ts"].as_str().and_then(|ts| ts.parse().ok());
-            ts.is_some_and(|ts: MessageTs| ts > *card)
-        });
-        let people = people(&view);
-        let mut said = after.map(|message| words(message, &people));
-        let said = said.find(|text| {
-            let about = text.contains(&number.to_string());
-            about
-                && ["Merged", "Closed", "is not merged", "conflicts"]
-                    .iter()
-                    .any(|word| text.contains(word))
-        });
-        if let Some(said) = said {
-            return Ok(said);
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-    Err(
+    const WORDS: [&str; 4] = ["Merged", "Closed", "is not merged", "conflicts"];
+    let number = number.to_string();
+    let said = |view: &Value| {
+        let people = people(view);
+        let mut said = after(view, card).map(|message| words(message, &people));
+        said.find(|text| text.contains(&number) && WORDS.iter().any(|word| text.contains(word)))
+    };
+    let said = person.seen_in(&thread.root, OUTCOME, said).await?;
+    said.ok_or_else(|| {
         CliError::user("the decision is written down, and not carried out yet")
-            .hint("the thread says what it waits for"),
-    )
+            .hint("the thread says what it waits for")
+    })
 }

@@ -9,7 +9,7 @@ use butler_turn::{Chosen, ThreadFold};
 use serde_json::{Value, json};
 
 use crate::commands::talk::{thread_logs::logs, which};
-use crate::{commands::set_up_here, error::CliError, exit::Exit, ui::Ui};
+use crate::{CliError, Exit, Ui, commands::set_up_here};
 
 /// Show what was decided in a thread, by whom, and why
 #[derive(Debug, clap::Args)]
@@ -30,8 +30,9 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             .iter()
             .map(|(role, choice)| json!({"role": role, "decision": choice}))
             .collect();
-        ui.json(json!({"short": thread.short(), "thread": thread.dir_name(), "decisions": all}))?;
-        return Ok(Exit::Done);
+        return ui.done_json(
+            json!({"short": thread.short(), "thread": thread.dir_name(), "decisions": all}),
+        );
     }
     ui.line(format_args!("thread {}", thread.short()))?;
     for (role, choice) in &decided {

@@ -6,7 +6,7 @@ use std::path::Path;
 use butler_protocol::{DecisionKind, Ending, Entry, Record, Role, ThreadId, Waiting, person_name};
 use butler_turn::{Doing, ThreadFold};
 
-use crate::{commands::talk::thread_logs::logs, error::CliError};
+use crate::{CliError, commands::talk::thread_logs::logs, roles::titles};
 
 /// Longer titles are cut.
 const TITLE: usize = 64;
@@ -191,11 +191,6 @@ pub(crate) fn title(words: &str) -> String {
         None => first.to_owned(),
         Some((at, _)) => format!("{}…", first[..at].trim_end()),
     }
-}
-
-fn titles(roles: &[Role]) -> String {
-    let names: Vec<&str> = roles.iter().map(|role| role.title()).collect();
-    names.join(", ")
 }
 
 #[cfg(test)]
