@@ -213,9 +213,7 @@ async fn settle(Caller { app, agent, .. }: Caller, Json(settlement): Json<Settle
     let work = move |tx: &mut Tx<'_>| {
         // A settlement of an older process is still true: the money is spent.
         let thread = budget::settle(tx.db(), &agent.repo, &settlement)?;
-        thread
-            .into_iter()
-            .for_each(|thread| tx.say(Notice::Page(thread)));
+        tx.say(Notice::Page(thread));
         Ok(())
     };
     app.write(work).await?;

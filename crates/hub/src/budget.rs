@@ -14,7 +14,7 @@ use limits::Limits;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    error::{Refusal, Result, When, refuse},
+    error::{Refusal, Result, Trouble, When, refuse},
     store::{Db, params, sql},
     workspace::{message, runs, stops},
 };
@@ -323,7 +323,7 @@ pub(crate) fn set_thread(db: &Db, thread: &ThreadId, usual: &Caps, cap: Usd) -> 
 
 /// The call is over. A repeat changes nothing; a dearer call is recorded whole;
 /// what was never set aside belongs to no thread and is refused.
-pub(crate) fn settle(db: &Db, repo: &str, settlement: &Settlement) -> Result<Option<ThreadId>> {
+pub(crate) fn settle(db: &Db, repo: &str, settlement: &Settlement) -> Result<ThreadId> {
     fault("hub.before-settle");
     db.execute(
         "UPDATE reservations SET cost = ?3, model = ?4, usage = ?5
@@ -337,14 +337,11 @@ pub(crate) fn settle(db: &Db, repo: &str, settlement: &Settlement) -> Result<Opt
         ],
     )?;
     fault("hub.after-settle");
-    let thread: Option<(String, String)> = db.first(
+    let thread: Option<ThreadId> = db.first(
         "SELECT channel, root FROM reservations WHERE repo = ?1 AND id = ?2",
         params![repo, settlement.id],
     )?;
-    match thread {
-        Some((channel, root)) => Ok(format!("{channel}/{root}").parse().ok()),
-        None => refuse(Refusal::UnknownReservation),
-    }
+    thread.ok_or(Trouble::Refused(Refusal::UnknownReservation))
 }
 
 /// The reservations of a role in a thread whose call is not over.

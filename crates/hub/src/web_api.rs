@@ -10,6 +10,7 @@ pub(crate) mod blocks;
 pub(crate) mod chat;
 mod conversations;
 pub(crate) mod files;
+mod methods;
 mod own_files;
 mod pins;
 mod reactions;
@@ -25,7 +26,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
-use butler_protocol::{Epoch, Sha256Hex};
+use butler_protocol::{ChannelId, Epoch, MessageTs, Sha256Hex};
 use butler_slack::{EPOCH_HEADER, THREAD_HEADER};
 use serde_json::{Value, json};
 
@@ -34,9 +35,10 @@ use crate::{
     error::{Refusal, Result, Trouble, refuse},
     hub::App,
     identity::{Agent, Fence, Identity},
-    relay,
+    store::Db,
 };
 pub(crate) use conversations::changes;
+pub(crate) use methods::by_method;
 
 /// What our app may do, as Slack names it in every answer's header.
 const SCOPES: &str = "app_mentions:read,assistant:write,bookmarks:read,bookmarks:write,\
@@ -52,6 +54,41 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     /// Whether the hub itself asks, as the owner of its store.
     pub(crate) as_owner: bool,
+}
+
+impl Call {
+    /// What the hub itself does, for an agent.
+    pub(crate) fn of_hub(app: &Arc<App>, agent: Agent, args: Args) -> Self {
+        Self {
+            caller: Caller {
+                app: Arc::clone(app),
+                agent,
+                fence: None,
+            },
+            args,
+            headers: HeaderMap::new(),
+            as_owner: false,
+        }
+    }
+
+    /// The channel that a call names, if the caller may use it.
+    fn channel(&self, db: &Db) -> Result<ChannelId> {
+        let channel = self.args.channel()?;
+        self.agent.may_use(db, &channel)?;
+        Ok(channel)
+    }
+
+    /// The same with the message that it names as `ts`. What a call lacks is said first.
+    fn message(&self, db: &Db) -> Result<(ChannelId, MessageTs)> {
+        let (_, ts) = (self.args.channel()?, self.args.message()?);
+        Ok((self.channel(db)?, ts))
+    }
+
+    /// The same where the message is named as `timestamp`.
+    fn item(&self, db: &Db) -> Result<(ChannelId, MessageTs)> {
+        let (_, ts) = (self.args.channel()?, self.args.item()?);
+        Ok((self.channel(db)?, ts))
+    }
 }
 
 impl Deref for Call {
@@ -191,105 +228,6 @@ async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value
             refuse(Refusal::NotAllowedTokenType)
         }
         Some(Identity::Bot(agent)) => by_method(method, call(agent)).await,
-    }
-}
-
-pub(crate) async fn by_method(method: &str, mut call: Call) -> Result<Value> {
-    if method == "chat.postMessage" {
-        conversations::by_name(&mut call).await?;
-    }
-    if let Some(relay) = call.app.relay.clone()
-        && relay::answers(method)
-    {
-        return relay::call(relay, method, call).await;
-    }
-    match method {
-        "auth.test" => who::auth_test(call).await,
-        "team.info" => who::team_info(call).await,
-        "bots.info" => who::bots_info(call).await,
-        "users.info" => who::users_info(call).await,
-        "users.list" => who::users_list(call).await,
-        "conversations.list" => conversations::list(call).await,
-        "conversations.info" => conversations::info(call).await,
-        "conversations.create" => conversations::create(call).await,
-        "conversations.join" => changes::join(call).await,
-        "conversations.members" => conversations::members(call).await,
-        "conversations.history" => conversations::history(call).await,
-        "conversations.replies" => conversations::replies(call).await,
-        "chat.postMessage" => chat::post_message(call).await,
-        "chat.postEphemeral" => chat::post_ephemeral(call).await,
-        "chat.update" => chat::update(call).await,
-        "chat.delete" => chat::delete(call).await,
-        "chat.getPermalink" => chat::get_permalink(call).await,
-        "reactions.add" => reactions::change(call, true).await,
-        "reactions.remove" => reactions::change(call, false).await,
-        "reactions.get" => reactions::get(call).await,
-        "reactions.list" => reactions::list(call).await,
-        "files.getUploadURLExternal" => files::get_upload_url(call).await,
-        "files.completeUploadExternal" => files::complete_upload(call).await,
-        "files.info" => files::info(call).await,
-        "users.conversations" => conversations::of_user(call).await,
-        "users.lookupByEmail" => who::lookup_by_email(call).await,
-        "users.profile.get" => who::profile(call).await,
-        "users.getPresence" => who::presence(call).await,
-        "emoji.list" => Ok(json!({"emoji": {}, "cache_ts": "0"})),
-        "usergroups.list" => Ok(json!({"usergroups": []})),
-        "usergroups.users.list" => refuse(Refusal::NoSuchSubteam),
-        // The rest changes what only the built-in workspace keeps.
-        _ if call.app.relay.is_some() => refuse(Refusal::UnknownMethod),
-        _ => built_in(method, call).await,
-    }
-}
-
-/// What apps of others expect, and ours do without.
-async fn built_in(method: &str, call: Call) -> Result<Value> {
-    match method {
-        "conversations.open" => changes::open(call).await,
-        "conversations.close" => changes::close(call).await,
-        "conversations.invite" => changes::invite(call).await,
-        "conversations.kick" => changes::kick(call).await,
-        "conversations.leave" => changes::leave(call).await,
-        "conversations.setTopic" => changes::describe(call, "topic").await,
-        "conversations.setPurpose" => changes::describe(call, "purpose").await,
-        "conversations.archive" => changes::put_away(call, true).await,
-        "conversations.unarchive" => changes::put_away(call, false).await,
-        "conversations.rename" => changes::rename(call).await,
-        "conversations.mark" => changes::mark(call).await,
-        "chat.scheduleMessage" => chat::schedule::schedule(call).await,
-        "chat.deleteScheduledMessage" => chat::schedule::delete(call).await,
-        "chat.scheduledMessages.list" => chat::schedule::list(call).await,
-        "chat.meMessage" => chat::unfurl::me_message(call).await,
-        "chat.unfurl" => chat::unfurl::unfurl(call).await,
-        "chat.startStream" => chat::streams::start(call).await,
-        "chat.appendStream" => chat::streams::go_on(call, false).await,
-        "chat.stopStream" => chat::streams::go_on(call, true).await,
-        "pins.add" => pins::pin(call, true).await,
-        "pins.remove" => pins::pin(call, false).await,
-        "pins.list" => pins::list(call).await,
-        "bookmarks.add" => pins::add_bookmark(call).await,
-        "bookmarks.edit" => pins::edit_bookmark(call).await,
-        "bookmarks.remove" => pins::remove_bookmark(call).await,
-        "bookmarks.list" => pins::bookmarks(call).await,
-        "files.list" => files::list(call).await,
-        "files.delete" => files::delete(call).await,
-        "views.open" => views::open(call).await,
-        "views.push" => views::push(call).await,
-        "views.update" => views::update(call).await,
-        "views.publish" => views::publish(call).await,
-        "assistant.threads.setStatus" => assistant::set_status(call).await,
-        "assistant.threads.setTitle" | "agents.sessions.rename" => assistant::set_title(call).await,
-        "agents.sessions.setStatus" => assistant::set_session(call).await,
-        "assistant.threads.setSuggestedPrompts" => assistant::set_prompts(call).await,
-        _ => refuse(not_for_apps(method)),
-    }
-}
-
-/// What Slack has and refuses to an app like ours, as it refuses it; the rest is unknown.
-fn not_for_apps(method: &str) -> Refusal {
-    match method.split('.').next().unwrap_or_default() {
-        "admin" | "reminders" | "search" | "stars" => Refusal::NotAllowedTokenType,
-        "calls" | "canvases" | "dnd" | "slackLists" | "usergroups" => Refusal::MissingScope,
-        _ => Refusal::UnknownMethod,
     }
 }
 

@@ -143,6 +143,12 @@ pub enum ActivityState {
     Idle,
 }
 
+crate::words! { ActivityState {
+    Working = "working",
+    Parked = "parked",
+    Idle = "idle",
+}}
+
 /// `POST /agent/v1/reserve`: set the worst case of a model call aside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {

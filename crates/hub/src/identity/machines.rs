@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     error::{Refusal, Result, When, refuse},
-    store::{Db, params},
+    store::{Db, from_row, params},
     workspace::channels,
 };
 
@@ -47,6 +47,9 @@ pub struct MachineInvite {
     /// Until when, in milliseconds since 1970.
     pub expires_ms: i64,
 }
+
+from_row! { MachineEntry: id, name, repo, joined_ms; roles: Vec::new() }
+from_row! { MachineInvite: id, repo, expires_ms; roles: Vec::new() }
 
 /// What a machine brings that wants to join.
 #[derive(Debug, Deserialize)]
@@ -154,36 +157,27 @@ pub(crate) fn join(db: &Db, joining: &Joining) -> Result<Joined> {
 
 /// The machines that joined, the oldest first.
 pub(crate) fn list(db: &Db) -> Result<Vec<MachineEntry>> {
-    let mut statement = db.prepare_cached(
-        "SELECT id, name, repo, roles, joined_ms FROM machines ORDER BY joined_ms, id",
-    )?;
-    let rows = statement.query_map([], |row| {
-        Ok(MachineEntry {
-            id: row.get(0)?,
-            name: row.get(1)?,
-            repo: row.get(2)?,
-            roles: parsed(&row.get::<String>(3)?),
-            joined_ms: row.get(4)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql = "SELECT id, name, repo, joined_ms, roles FROM machines ORDER BY joined_ms, id";
+    let rows: Vec<(MachineEntry, String)> = db.rows(sql, [])?;
+    let with_roles = |(entry, roles): (_, String)| MachineEntry {
+        roles: parsed(&roles),
+        ..entry
+    };
+    Ok(rows.into_iter().map(with_roles).collect())
 }
 
 /// The invitations that can still be used.
 pub(crate) fn invites(db: &Db) -> Result<Vec<MachineInvite>> {
-    let mut statement = db.prepare_cached(
-        "SELECT substr(sha256, 1, 12), repo, roles, expires_ms FROM machine_codes
+    let rows: Vec<(MachineInvite, String)> = db.rows(
+        "SELECT substr(sha256, 1, 12), repo, expires_ms, roles FROM machine_codes
          WHERE used_ms IS NULL AND expires_ms > ?1 ORDER BY expires_ms",
+        [db.now_ms()],
     )?;
-    let rows = statement.query_map([db.now_ms()], |row| {
-        Ok(MachineInvite {
-            id: row.get(0)?,
-            repo: row.get(1)?,
-            roles: parsed(&row.get::<String>(2)?),
-            expires_ms: row.get(3)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let with_roles = |(invite, roles): (_, String)| MachineInvite {
+        roles: parsed(&roles),
+        ..invite
+    };
+    Ok(rows.into_iter().map(with_roles).collect())
 }
 
 /// Sends a machine away, or takes an invitation back: nothing of it opens the hub any

@@ -110,11 +110,8 @@ const SAID: &str = "
 fn forget(db: &Db, acks: &[Ack]) -> Result<Vec<(AgentKey, Epoch)>> {
     let listed = json!({"acks": acks}).to_string();
     fault("hub.before-ack");
-    let mut statement = db.prepare_cached(&format!(
-        "WITH {SAID} SELECT DISTINCT agent, epoch FROM said WHERE NOT counts"
-    ))?;
-    let stale = statement.query_map([&listed], |row| Ok((row.get(0)?, Epoch(row.get(1)?))))?;
-    let stale: Vec<(AgentKey, Epoch)> = stale.collect::<Result<_, _>>()?;
+    let sql = format!("WITH {SAID} SELECT DISTINCT agent, epoch FROM said WHERE NOT counts");
+    let stale = db.rows(&sql, [&listed])?;
     db.execute(
         &format!(
             "WITH {SAID} DELETE FROM deliveries WHERE (agent, seq) IN (

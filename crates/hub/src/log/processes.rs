@@ -56,7 +56,7 @@ pub(crate) fn enter(
              VALUES (?1, ?2, ?3, ?4, NULL)
              ON CONFLICT (agent, process) DO UPDATE SET epoch = excluded.epoch,
                hub = excluded.hub, gone_ms = NULL",
-        params![agent, process, number(epoch), hub],
+        params![agent, process, epoch, hub],
     )?;
     share_out(tx, agent)?;
     standing(tx.db(), agent, process)
@@ -68,7 +68,7 @@ pub(crate) fn left(db: &Db, agent: AgentKey, process: &str, epoch: Epoch) -> Res
     db.run(
         "UPDATE processes SET gone_ms = ?4
          WHERE agent = ?1 AND process = ?2 AND epoch = ?3 AND gone_ms IS NULL",
-        params![agent, process, number(epoch), now_ms],
+        params![agent, process, epoch, now_ms],
     )
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn knows(db: &Db, agent: AgentKey, epoch: Epoch) -> Result<Option<boo
     let (named, known): (bool, bool) = db.one(
         "SELECT EXISTS (SELECT 1 FROM processes WHERE agent = ?1),
                EXISTS (SELECT 1 FROM processes WHERE agent = ?1 AND epoch = ?2)",
-        params![agent, number(epoch)],
+        params![agent, epoch],
     )?;
     Ok(named.then_some(known))
 }
@@ -254,8 +254,4 @@ fn clock_ms(db: &Db) -> Result<i64> {
         None => "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)",
     };
     Ok(db.one(sql, [])?)
-}
-
-fn number(epoch: Epoch) -> i64 {
-    i64::try_from(epoch.0).unwrap_or(i64::MAX)
 }

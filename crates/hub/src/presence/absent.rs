@@ -3,14 +3,12 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use axum::http::HeaderMap;
 use butler_protocol::{ChannelId, Idem, PostTag};
 use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, warn};
 
 use crate::{
-    agent_api::Caller,
     error::Result,
     hub::App,
     identity::{Agent, agent_by_key},
@@ -103,16 +101,9 @@ async fn tell(app: &Arc<App>, one: Waiting) {
     );
     let args = json!({"channel": one.channel, "thread_ts": one.root, "text": words,
         "username": "codebutler", "metadata": PostTag::message(idem, Vec::new()).to_metadata()});
-    let caller = Caller {
-        app: Arc::clone(app),
-        agent: one.agent,
-        fence: None,
-    };
     let call = Call {
-        caller,
-        args: Args::of(&args.to_string()),
-        headers: HeaderMap::new(),
         as_owner: true,
+        ..Call::of_hub(app, one.agent, Args::of(&args.to_string()))
     };
     if let Err(error) = by_method("chat.postMessage", call).await {
         debug!(%error, %role, "nobody could be told that a role is not running");

@@ -74,16 +74,23 @@ pub(crate) fn rest(db: &Db, thread: &ThreadId) -> Result<()> {
 
 /// What every role last said about a thread.
 pub(crate) fn states(db: &Db, thread: &ThreadId) -> Result<Vec<Status>> {
-    type Row = (Known<Role>, String, Option<String>, i64, i64, i64);
+    type Row = (
+        Known<Role>,
+        Known<ActivityState>,
+        Option<String>,
+        i64,
+        i64,
+        i64,
+    );
     let rows = db.rows::<Row>(
         "SELECT role, state, step, since_ms, heard_ms, lease_ms FROM activity
          WHERE channel = ?1 AND root = ?2",
         [thread],
     )?;
-    let status = |(Known(role), state, step, since_ms, heard_ms, lease_ms): Row| {
+    let status = |(Known(role), Known(state), step, since_ms, heard_ms, lease_ms): Row| {
         Some(Status {
             role: role?,
-            state: read_state(&state)?,
+            state: state?,
             step,
             since_ms,
             heard_ms,
@@ -96,7 +103,7 @@ pub(crate) fn states(db: &Db, thread: &ThreadId) -> Result<Vec<Status>> {
 /// Writes a role's word down; true when its state is a new one.
 pub(crate) fn note(db: &Db, role: Role, activity: &Activity, now_ms: i64) -> Result<bool> {
     let thread = &activity.thread;
-    let state = state_word(activity.state);
+    let state = activity.state.as_str();
     let before: Option<String> = db.first(
         "SELECT state FROM activity WHERE channel = ?1 AND root = ?2 AND role = ?3",
         params![thread, role],
@@ -111,24 +118,6 @@ pub(crate) fn note(db: &Db, role: Role, activity: &Activity, now_ms: i64) -> Res
         stops::gone_on(db, thread)?;
     }
     Ok(before.as_deref() != Some(state))
-}
-
-const fn state_word(state: ActivityState) -> &'static str {
-    match state {
-        ActivityState::Working => "working",
-        ActivityState::Parked => "parked",
-        ActivityState::Idle => "idle",
-    }
-}
-
-fn read_state(word: &str) -> Option<ActivityState> {
-    [
-        ActivityState::Working,
-        ActivityState::Parked,
-        ActivityState::Idle,
-    ]
-    .into_iter()
-    .find(|state| state_word(*state) == word)
 }
 
 #[cfg(test)]

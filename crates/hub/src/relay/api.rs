@@ -10,9 +10,12 @@ use super::{Relay, add};
 use crate::{
     error::{Refusal, Result, refuse},
     relay::send::{Order, fallback, post},
-    web_api::{Call, chat, files as uploads},
+    web_api::{
+        Call, chat,
+        files::{self as uploads, Upload},
+    },
     workspace::{
-        AgentPost, channels, files, gate, message,
+        channels, message,
         react::{self, Reactor},
     },
 };
@@ -141,7 +144,7 @@ async fn delete(relay: &Relay, call: &Call) -> Result<Value> {
     });
     let old = look.await?;
     let args = json!({"channel": channel, "ts": ts});
-    match relay.upstream.call("chat.delete", None, &args).await {
+    match relay.upstream.call("chat.delete", &args).await {
         Ok(_) => {}
         // Gone already, perhaps by our own first try.
         Err(error) if error.refusal() == Some(Refusal::MessageNotFound) => {}
@@ -162,10 +165,7 @@ async fn permalink(relay: &Relay, call: &Call) -> Result<Value> {
     let ts = call.args.need("message_ts", Refusal::MessageNotFound)?;
     call.read_in(&channel, |_| Ok(())).await?;
     let args = json!({"channel": channel, "message_ts": ts});
-    let answer = relay
-        .upstream
-        .call("chat.getPermalink", None, &args)
-        .await?;
+    let answer = relay.upstream.call("chat.getPermalink", &args).await?;
     Ok(json!({"channel": channel, "permalink": answer["permalink"]}))
 }
 
@@ -182,7 +182,7 @@ async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value> {
         false => "reactions.remove",
     };
     let args = json!({"channel": channel, "timestamp": ts, "name": name.trim_matches(':')});
-    match relay.upstream.call(method, None, &args).await {
+    match relay.upstream.call(method, &args).await {
         Ok(_) => {}
         // Perhaps our own first try, whose answer was lost: the mirror knows.
         Err(error)
@@ -202,36 +202,18 @@ async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value> {
 /// The bytes are in the hub; from here they go to Slack like any other part of
 /// a post. Without a channel there is nobody to show them to.
 async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value> {
-    let wanted = uploads::wanted_of(&call.app, &call.args)?;
-    let channel = uploads::channel_of(&call.args);
-    let mut text = call.args.text("initial_comment").unwrap_or_default();
-    gate::clean_text(&call.app.redactor, &mut text);
     let base = call.app.rules.base.clone();
-    let (agent, fence, shown_in) = (call.agent.clone(), call.fence.clone(), channel.clone());
+    let Upload { wanted, post } = uploads::upload_of(&call, base.clone())?;
     let ids: Vec<String> = wanted.iter().map(|(id, _)| id.clone()).collect();
-    let here = base.clone();
-    let shown = call
-        .app
-        .write_as_owner(move |tx| {
-            agent.check_fence(tx.db(), fence.as_ref())?;
-            let mut shown = Vec::new();
-            for (id, title) in &wanted {
-                let (title, channel) = (title.as_deref(), shown_in.as_ref());
-                let file = files::settle(tx.db(), &agent.repo, id, title, channel)?;
-                shown.push(files::shown(&file, &here));
-            }
-            Ok(shown)
-        })
-        .await?;
-    let mut answer = json!({"files": shown});
-    if let Some(channel) = channel {
-        let post = AgentPost {
-            thread_ts: call.args.ts("thread_ts", Refusal::InvalidThreadTs)?,
-            username: call.args.text("username"),
-            icon_emoji: call.args.text("icon_emoji"),
-            metadata: chat::own_metadata(&call)?,
-            ..AgentPost::new(channel, text, base)
-        };
+    let (agent, fence) = (call.agent.clone(), call.fence.clone());
+    let channel = post.as_ref().map(|post| post.channel.clone());
+    // The files are known here; their bytes go to Slack with the message.
+    let settle = call.app.write_as_owner(move |tx| {
+        agent.check_fence(tx.db(), fence.as_ref())?;
+        uploads::settled(tx.db(), &agent.repo, &wanted, channel.as_ref(), &base)
+    });
+    let mut answer = json!({"files": settle.await?});
+    if let Some(post) = post {
         let order = Order {
             agent: call.agent.clone(),
             fence: call.fence.clone(),

@@ -75,7 +75,7 @@ impl Relay {
             None => {}
         }
         let args = json!({"user": user});
-        let Ok(answer) = self.upstream.once("users.info", None, &args).await else {
+        let Ok(answer) = self.upstream.once("users.info", &args).await else {
             return Ok(None);
         };
         let found = Outsider::of(&self.us, &answer.body["user"]);
@@ -100,7 +100,7 @@ impl Relay {
             Some(person) => person,
             None => {
                 let args = json!({"user": user});
-                let Ok(answer) = self.upstream.once("users.info", None, &args).await else {
+                let Ok(answer) = self.upstream.once("users.info", &args).await else {
                     return Ok(Person {
                         id: user.clone(),
                         name: user.as_str().to_owned(),
@@ -122,11 +122,7 @@ impl Relay {
 pub(super) async fn refresh_groups(app: &App, relay: &Relay) {
     for name in app.rules.people.keys().filter(|key| key.starts_with('S')) {
         let args = json!({"usergroup": name});
-        let answer = match relay
-            .upstream
-            .once("usergroups.users.list", None, &args)
-            .await
-        {
+        let answer = match relay.upstream.once("usergroups.users.list", &args).await {
             Ok(answer) => answer.body,
             Err(error) => {
                 warn!(group = name, %error, "the members of a group that has rights here are \

@@ -97,7 +97,7 @@ async fn find(
         return Err(HubError::Slack(removed(name)));
     }
     let args = json!({"channel": channel["id"]});
-    let joined = upstream.call("conversations.join", None, &args).await;
+    let joined = upstream.call("conversations.join", &args).await;
     joined.map_err(|error| refused(&error))?;
     Ok(channel)
 }
@@ -108,7 +108,7 @@ async fn by_id(
     id: &ChannelId,
 ) -> Result<Value, HubError> {
     let args = json!({"channel": id});
-    match upstream.call("conversations.info", None, &args).await {
+    match upstream.call("conversations.info", &args).await {
         Ok(answer) => Ok(answer["channel"].clone()),
         Err(error) if error.refusal() == Some(Refusal::ChannelNotFound) => {
             // It is gone; one that somebody has made in its place is meant now.
@@ -121,7 +121,7 @@ async fn by_id(
             };
             warn!(old = %id, name = wanted.name, "the channel was made anew in Slack; the old threads stay on the page");
             let args = json!({"channel": again["id"]});
-            let joined = upstream.call("conversations.join", None, &args).await;
+            let joined = upstream.call("conversations.join", &args).await;
             joined.map_err(|error| refused(&error))?;
             let mut again = again;
             again["is_member"] = json!(true);
@@ -133,7 +133,7 @@ async fn by_id(
 
 async fn make(upstream: &Upstream, wanted: &RepoChannel) -> Result<Value, HubError> {
     let args = json!({"name": wanted.name});
-    match upstream.once("conversations.create", None, &args).await {
+    match upstream.once("conversations.create", &args).await {
         Ok(made) => Ok(made.body["channel"].clone()),
         Err(error) if error.refusal() == Some(Refusal::NameTaken) => {
             Err(HubError::Slack(private(&wanted.name)))
@@ -149,7 +149,7 @@ async fn by_name(upstream: &Upstream, name: &str) -> Result<Option<Value>, HubEr
     loop {
         let args = json!({"limit": 500, "exclude_archived": false, "cursor": cursor,
             "types": "public_channel,private_channel"});
-        let page = upstream.call("conversations.list", None, &args).await;
+        let page = upstream.call("conversations.list", &args).await;
         let page = page.map_err(|error| refused(&error))?;
         let all = page["channels"].as_array().into_iter().flatten();
         for found in all.filter(|channel| channel["name"] == json!(name)) {
@@ -168,7 +168,7 @@ async fn by_name(upstream: &Upstream, name: &str) -> Result<Option<Value>, HubEr
 /// The newest message of a channel: what is older was said before we came.
 async fn newest(upstream: &Upstream, channel: &str) -> Result<String, SlackError> {
     let args = json!({"channel": channel, "limit": 1});
-    let page = upstream.call("conversations.history", None, &args).await?;
+    let page = upstream.call("conversations.history", &args).await?;
     let newest = &page["messages"][0];
     let newest = newest["ts"].as_str().max(newest["latest_reply"].as_str());
     Ok(newest.unwrap_or("0000000000.000000").to_owned())

@@ -15,7 +15,6 @@ use tokio::{
 use tracing::{debug, warn};
 
 use crate::{
-    agent_api::Caller,
     error::{Refusal, Result, Trouble},
     hub::App,
     identity::{self, Fence},
@@ -179,17 +178,10 @@ async fn carry_out(app: &Arc<App>, relay: Arc<Relay>, words: &str) -> Result<Val
         } => {
             let agent = app.read(move |db| identity::agent_by_key(db, agent));
             let host = HeaderValue::from_str(&host).ok().map(|host| (HOST, host));
-            let caller = Caller {
-                app: Arc::clone(app),
-                agent: agent.await?,
-                fence,
-            };
-            let call = Call {
-                caller,
-                args: Args::of(&args.to_string()),
-                headers: HeaderMap::from_iter(host),
-                as_owner: false,
-            };
+            let args = Args::of(&args.to_string());
+            let mut call = Call::of_hub(app, agent.await?, args);
+            call.caller.fence = fence;
+            call.headers = HeaderMap::from_iter(host);
             api::call(relay, &method, call).await
         }
     }

@@ -116,43 +116,33 @@ fn messages(db: &Db, tables: &[Table], id: &str) -> sql::Result<usize> {
         }
         body["text"] = json!(ERASED);
     };
-    let count = change(
-        db,
-        tables,
-        ("messages", "body", "author = ?1"),
-        &[id],
-        &mut |body| {
-            blank(body);
-            true
-        },
-    )?;
-    change(
-        db,
-        tables,
-        ("events", "frame", "instr(frame, ?1) > 0"),
-        &[id],
-        &mut |frame| {
-            let mut found = false;
-            let payload = &mut frame["payload"];
-            for at in ["event", "message", "container"] {
-                found |= blank_own(&mut payload[at], id, &blank);
-                found |= blank_own(&mut payload[at]["message"], id, &blank);
-                found |= blank_own(&mut payload[at]["previous_message"], id, &blank);
-            }
-            // A command, or a form that was filled in.
-            if payload["user_id"] == id || payload["user"]["id"] == id {
-                for key in ["text", "user_name", "actions", "view", "state"] {
-                    if let Some(object) = payload.as_object_mut() {
-                        found |= object.remove(key).is_some();
-                    }
-                }
-                if payload["user"]["name"].is_string() {
-                    payload["user"]["name"] = json!(SOMEBODY);
+    let own = ("messages", "body", "author = ?1");
+    let count = change(db, tables, own, &[id], &mut |body| {
+        blank(body);
+        true
+    })?;
+    let told = ("events", "frame", "instr(frame, ?1) > 0");
+    change(db, tables, told, &[id], &mut |frame| {
+        let mut found = false;
+        let payload = &mut frame["payload"];
+        for at in ["event", "message", "container"] {
+            found |= blank_own(&mut payload[at], id, &blank);
+            found |= blank_own(&mut payload[at]["message"], id, &blank);
+            found |= blank_own(&mut payload[at]["previous_message"], id, &blank);
+        }
+        // A command, or a form that was filled in.
+        if payload["user_id"] == id || payload["user"]["id"] == id {
+            for key in ["text", "user_name", "actions", "view", "state"] {
+                if let Some(object) = payload.as_object_mut() {
+                    found |= object.remove(key).is_some();
                 }
             }
-            found
-        },
-    )?;
+            if payload["user"]["name"].is_string() {
+                payload["user"]["name"] = json!(SOMEBODY);
+            }
+        }
+        found
+    })?;
     Ok(count)
 }
 
@@ -167,36 +157,25 @@ fn blank_own(value: &mut Value, id: &str, blank: &impl Fn(&mut Value)) -> bool {
 /// What agents wrote down of what they said.
 fn records(db: &Db, tables: &[Table], person: &Person) -> sql::Result<usize> {
     let id = person.id.as_str();
-    let said = "instr(entry, ?1) > 0";
-    let count = change(
-        db,
-        tables,
-        ("records", "entry", said),
-        &[id],
-        &mut |entry| {
-            let record = &mut entry["record"];
-            let own = record["speaker"]["user"] == id;
-            if own {
-                record["text"] = json!(ERASED);
-                record["speaker"]["name"] = json!(SOMEBODY);
-                if let Some(object) = record.as_object_mut() {
-                    object.remove("images");
-                }
+    let said = ("records", "entry", "instr(entry, ?1) > 0");
+    let count = change(db, tables, said, &[id], &mut |entry| {
+        let record = &mut entry["record"];
+        let own = record["speaker"]["user"] == id;
+        if own {
+            record["text"] = json!(ERASED);
+            record["speaker"]["name"] = json!(SOMEBODY);
+            if let Some(object) = record.as_object_mut() {
+                object.remove("images");
             }
-            own
-        },
-    )?;
+        }
+        own
+    })?;
     let by = "json_extract(entry, '$.record.by') = ?1";
-    change(
-        db,
-        tables,
-        ("records", "entry", by),
-        &[&person.name],
-        &mut |entry| {
-            entry["record"]["by"] = json!(SOMEBODY);
-            true
-        },
-    )?;
+    let by = ("records", "entry", by);
+    change(db, tables, by, &[&person.name], &mut |entry| {
+        entry["record"]["by"] = json!(SOMEBODY);
+        true
+    })?;
     Ok(count)
 }
 
@@ -236,16 +215,12 @@ fn edit_texts(value: &mut Value, edit: &mut dyn FnMut(&str) -> String) -> bool {
         }
         // All of them, so not only until one is found.
         Value::Array(items) => {
-            let changed = items
-                .iter_mut()
-                .filter_map(|item| edit_texts(item, edit).then_some(()));
-            changed.count() > 0
+            let changed = items.iter_mut().map(|item| edit_texts(item, edit));
+            changed.filter(|changed| *changed).count() > 0
         }
         Value::Object(fields) => {
-            let changed = fields
-                .values_mut()
-                .filter_map(|item| edit_texts(item, edit).then_some(()));
-            changed.count() > 0
+            let changed = fields.values_mut().map(|item| edit_texts(item, edit));
+            changed.filter(|changed| *changed).count() > 0
         }
         _ => false,
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use butler_protocol::{ChannelId, Entry, Role, ThreadId, Usd};
+use butler_protocol::{Entry, Role, ThreadId, Usd};
 use butler_turn::{Spent, SpentOn, ThreadFold};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     budget::{self, Caps},
     error::Result,
-    store::{Db, params},
+    store::{Db, from_row, params},
     views::{needs, overview},
 };
 
@@ -31,6 +31,9 @@ pub(crate) struct ThreadLine {
     pub(crate) calls: i64,
     pub(crate) cost: Usd,
 }
+
+from_row! { Line: name, calls, cost }
+from_row! { ThreadLine: thread, title, calls, cost }
 
 /// What calls to models went to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -131,32 +134,19 @@ fn lines(db: &Db, column: &'static str, thread: Option<&ThreadId>) -> Result<Vec
         thread.map(|thread| thread.channel.as_str()),
         thread.map(|thread| thread.root.as_str())
     ];
-    let rows = db.rows::<(String, i64, i64)>(&sql, keys)?.into_iter();
-    let lines = rows.map(|(name, calls, spent)| Line {
-        name,
-        calls,
-        cost: Usd::from_nanos(spent),
-    });
-    Ok(lines.collect())
+    Ok(db.rows(&sql, keys)?)
 }
 
 fn threads(db: &Db) -> Result<Vec<ThreadLine>> {
-    let rows: Vec<(String, String, i64, i64, String)> = db.rows(
-        "SELECT s.channel, s.root, count(*), sum(coalesce(cost, amount)) AS spent,
-                coalesce((SELECT json_extract(m.body, '$.text') FROM messages m
-                  WHERE m.channel = s.channel AND m.ts = s.root), '')
+    let mut found: Vec<ThreadLine> = db.rows(
+        "SELECT s.channel, s.root, coalesce((SELECT json_extract(m.body, '$.text')
+                  FROM messages m WHERE m.channel = s.channel AND m.ts = s.root), ''),
+                count(*), sum(coalesce(cost, amount)) AS spent
          FROM reservations s GROUP BY s.channel, s.root ORDER BY spent DESC LIMIT ?1",
         [THREADS],
     )?;
-    let mut found = Vec::new();
-    for (channel, root, calls, spent, title) in rows {
-        let Ok(root) = root.parse() else { continue };
-        found.push(ThreadLine {
-            thread: ThreadId::new(ChannelId::new(channel), root),
-            title: needs::title_of(&title),
-            calls,
-            cost: Usd::from_nanos(spent),
-        });
+    for line in &mut found {
+        line.title = needs::title_of(&line.title);
     }
     Ok(found)
 }

@@ -1,14 +1,14 @@
 //! Threads by phase. The phase is derived from what happened, never stored: the
 //! last hand-over says whose turn it is, a decision about the merge ends it.
 
-use butler_protocol::{ChannelId, PrNumber, Role, ThreadId, ThreadSummary, Usd};
+use butler_protocol::{ChannelId, PrNumber, PullStatus, Role, ThreadId, ThreadSummary, Usd};
 use serde::Serialize;
 
 use crate::{
     error::Result,
     presence::Job,
     store::{Db, Known, from_row, params},
-    views::needs,
+    views::{needs, pulls},
 };
 
 /// Where a thread stands.
@@ -69,7 +69,7 @@ pub(crate) struct ThreadCard {
     pub(crate) open_cards: i64,
     pub(crate) spent: Usd,
     pub(crate) working: Vec<(Role, Job)>,
-    pub(crate) pull: Option<(u64, String)>,
+    pub(crate) pull: Option<(u64, PullStatus)>,
 }
 
 from_row! { ThreadCard: thread, channel, title, author, replies, latest, open_cards, spent;
@@ -82,7 +82,9 @@ impl ThreadCard {
             phase: self.phase.title().to_owned(),
             working: self.working.into_iter().map(|(role, _)| role).collect(),
             open_cards: self.open_cards.unsigned_abs(),
-            pull: self.pull.map(|(number, state)| (PrNumber(number), state)),
+            pull: self
+                .pull
+                .map(|(number, state)| (PrNumber(number), state.as_str().to_owned())),
             spent: self.spent,
             title: self.title.lines().next().unwrap_or_default().to_owned(),
             thread: self.thread,
@@ -104,8 +106,11 @@ pub(crate) fn threads(
     for card in &mut cards {
         let (to, ended) = turn(db, &card.thread)?;
         card.phase = phase(to, ended);
-        card.pull = pull(db, &card.thread)?;
-        if card.pull.as_ref().is_some_and(|(_, state)| state != "open") {
+        card.pull = pulls::brief(db, &card.thread)?;
+        if card
+            .pull
+            .is_some_and(|(_, state)| state != PullStatus::Open)
+        {
             card.phase = Phase::Closed;
         }
     }
@@ -157,13 +162,6 @@ fn turn(db: &Db, thread: &ThreadId) -> Result<(Option<Role>, bool)> {
     )?;
     let role = to.and_then(|words| words.split(',').next()?.parse().ok());
     Ok((role, ended))
-}
-
-/// The newest pull request of a thread, and its state.
-fn pull(db: &Db, thread: &ThreadId) -> Result<Option<(u64, String)>> {
-    let sql = "SELECT number, state FROM pulls WHERE channel = ?1 AND root = ?2
-         ORDER BY number DESC LIMIT 1";
-    Ok(db.first(sql, [thread])?)
 }
 
 fn working(db: &Db, now_ms: i64) -> Result<Vec<(Role, Job)>> {

@@ -4,7 +4,7 @@
 
 use butler_policy::{Word, meanings};
 use butler_protocol::{
-    ChannelId, DecisionKind, DecisionView, Ending, Entry, MessageTs, Record, Role, ThreadId,
+    DecisionKind, DecisionView, Ending, Entry, MessageTs, PullStatus, Record, Role, ThreadId,
     Waiting,
 };
 use butler_slack::mrkdwn;
@@ -13,7 +13,8 @@ use serde::Serialize;
 use crate::{
     error::{Result, Trouble},
     identity::Person,
-    store::{Db, params},
+    store::{Db, Known, params},
+    views::pulls,
     workspace::{Rules, access, channels, decide},
 };
 
@@ -203,70 +204,40 @@ fn need(
     })
 }
 
-type Where = (String, String, String);
-
-fn place((channel, root, role): Where) -> Option<(ThreadId, Option<Role>)> {
-    let root = root.parse().ok()?;
-    let thread = ThreadId::new(ChannelId::new(channel), root);
-    Some((thread, role.parse().ok()))
-}
-
-fn rows(db: &Db, sql: &str) -> Result<Vec<(Where, i64)>> {
-    let rows = db.rows::<(String, String, String, i64)>(sql, [])?;
-    let rows = rows.into_iter();
-    Ok(rows
-        .map(|(channel, root, role, at)| ((channel, root, role), at))
-        .collect())
-}
+/// Who waits, works or was asked in a thread, and since when.
+type At = (ThreadId, Known<Role>, i64);
 
 /// Roles that sleep until a person answers.
 fn questions(db: &Db) -> Result<Vec<Need>> {
-    let parked = rows(
-        db,
-        "SELECT channel, root, role, since_ms FROM activity WHERE state = 'parked'",
-    )?;
+    let sql = "SELECT channel, root, role, since_ms FROM activity WHERE state = 'parked'";
     let mut found = Vec::new();
-    for (at, since_ms) in parked {
-        if !matches!(
-            last_state(db, &at)?,
-            Some(Record::Parked {
-                waiting: Waiting::Person
-            })
-        ) {
-            continue;
+    for (thread, Known(role), since_ms) in db.rows::<At>(sql, [])? {
+        let waiting = Waiting::Person;
+        if last_state(db, &thread, role)? == Some(Record::Parked { waiting }) {
+            let why = "Waits for an answer".to_owned();
+            found.push(need(db, (thread, role), Kind::Question, why, since_ms)?);
         }
-        let Some((thread, role)) = place(at) else {
-            continue;
-        };
-        let why = "Waits for an answer".to_owned();
-        found.push(need(db, (thread, role), Kind::Question, why, since_ms)?);
     }
     Ok(found)
 }
 
 /// The last record of a role that says what it does.
-fn last_state(db: &Db, (channel, root, role): &Where) -> Result<Option<Record>> {
+fn last_state(db: &Db, thread: &ThreadId, role: Option<Role>) -> Result<Option<Record>> {
     let sql = "SELECT entry FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3
         AND json_extract(entry, '$.record.t') IN
           ('activation_started', 'activation_ended', 'assistant', 'parked', 'user')
         ORDER BY seq DESC LIMIT 1";
-    let entry: Option<String> = db.first(sql, params![channel, root, role])?;
+    let entry: Option<Known<Entry>> = db.first(sql, params![thread, role])?;
     // A record of a later release is none that waits as we know it.
-    Ok(entry.and_then(|entry| Some(serde_json::from_str::<Entry>(&entry).ok()?.record)))
+    Ok(entry.and_then(|Known(entry)| Some(entry?.record)))
 }
 
 /// Threads that a person stopped and nobody told to go on.
 fn stopped(db: &Db) -> Result<Vec<Need>> {
-    let stops = rows(
-        db,
-        "SELECT s.channel, s.root, s.role, coalesce(e.at_ms, 0) FROM stops s
-         LEFT JOIN events e ON e.seq = s.seq WHERE s.role IS NOT NULL",
-    )?;
+    let sql = "SELECT s.channel, s.root, s.role, coalesce(e.at_ms, 0) FROM stops s
+         LEFT JOIN events e ON e.seq = s.seq WHERE s.role IS NOT NULL";
     let mut found = Vec::new();
-    for (at, since_ms) in stops {
-        let Some((thread, role)) = place(at) else {
-            continue;
-        };
+    for (thread, Known(role), since_ms) in db.rows::<At>(sql, [])? {
         let who = role.map_or("The work", Role::title);
         let why = format!("{who} was stopped and goes on at your word");
         found.push(need(db, (thread, role), Kind::Stopped, why, since_ms)?);
@@ -276,8 +247,8 @@ fn stopped(db: &Db) -> Result<Vec<Need>> {
 
 /// Threads whose last stretch of work did not end well.
 fn failed(db: &Db) -> Result<Vec<Need>> {
-    let rows: Vec<(String, String, String, String, i64)> = db.rows(
-        "SELECT channel, root, role, entry, at_ms FROM (SELECT channel, root, role, entry, at_ms,
+    let rows: Vec<(At, Known<Entry>)> = db.rows(
+        "SELECT channel, root, role, at_ms, entry FROM (SELECT channel, root, role, entry, at_ms,
              row_number() OVER (PARTITION BY channel, root ORDER BY at_ms DESC) AS place
            FROM (SELECT channel, root, role, entry,
                CAST(json_extract(entry, '$.at_ms') AS BIGINT) AS at_ms FROM records
@@ -287,12 +258,8 @@ fn failed(db: &Db) -> Result<Vec<Need>> {
         [],
     )?;
     let mut found = Vec::new();
-    for (channel, root, role, entry, at_ms) in rows {
-        let ending = match serde_json::from_str::<Entry>(&entry).map(|entry| entry.record) {
-            Ok(Record::ActivationEnded { ending, .. }) => ending,
-            _ => continue,
-        };
-        let Some((thread, role)) = place((channel, root, role)) else {
+    for ((thread, Known(role), at_ms), Known(entry)) in rows {
+        let Some(Record::ActivationEnded { ending, .. }) = entry.map(|entry| entry.record) else {
             continue;
         };
         if went_on(db, &thread, at_ms)? {
@@ -320,32 +287,26 @@ fn went_on(db: &Db, thread: &ThreadId, at_ms: i64) -> Result<bool> {
 
 /// Open pull requests about which the last word was Hold.
 fn held(db: &Db) -> Result<Vec<Need>> {
-    let pulls = rows(
-        db,
+    let sql =
         "SELECT channel, root, from_role, asked_ms FROM (SELECT p.channel, p.root, c.from_role,
              c.asked_ms, c.choice,
              row_number() OVER (PARTITION BY p.channel, p.root ORDER BY c.asked_ms DESC) AS place
            FROM pulls p JOIN cards c
              ON c.channel = p.channel AND c.root = p.root AND c.kind = 'merge'
            WHERE p.state = 'open') newest
-         WHERE place = 1 AND choice = 'hold' ORDER BY channel, root",
-    )?;
+         WHERE place = 1 AND choice = 'hold' ORDER BY channel, root";
     let mut found = Vec::new();
-    for (at, since_ms) in pulls {
-        if let Some((thread, role)) = place(at) {
-            let why = "The merge is held".to_owned();
-            found.push(need(db, (thread, role), Kind::Held, why, since_ms)?);
-        }
+    for (thread, Known(role), since_ms) in db.rows::<At>(sql, [])? {
+        let why = "The merge is held".to_owned();
+        found.push(need(db, (thread, role), Kind::Held, why, since_ms)?);
     }
     Ok(found)
 }
 
 /// Whether the last pull request of a thread was merged or closed.
 fn is_over(db: &Db, thread: &ThreadId) -> Result<bool> {
-    let sql = "SELECT state <> 'open' FROM pulls WHERE channel = ?1 AND root = ?2
-        ORDER BY number DESC LIMIT 1";
-    let keys = [thread];
-    Ok(db.first(sql, keys)?.unwrap_or(false))
+    let newest = pulls::brief(db, thread)?;
+    Ok(newest.is_some_and(|(_, state)| state != PullStatus::Open))
 }
 
 /// Whether a person took part in a thread. One in which nobody did is everybody's.

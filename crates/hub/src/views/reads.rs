@@ -44,7 +44,7 @@ pub(crate) fn unread(db: &Db, person: &UserId) -> Result<Unread> {
     let came = came.unsigned_abs();
     let micros = u32::try_from(came % 1000 * 1000).unwrap_or(0);
     let came = MessageTs::from_parts(came / 1000, micros);
-    let rows: Vec<(String, String, i64)> = db.rows(
+    let rows: Vec<(ThreadId, i64)> = db.rows(
         "SELECT m.channel, m.ts,
            (SELECT count(*) FROM messages r WHERE r.channel = m.channel AND r.root = m.ts
              AND r.author <> ?1 AND r.ts > ?3 AND r.ts > coalesce((SELECT ts FROM reads
@@ -52,13 +52,8 @@ pub(crate) fn unread(db: &Db, person: &UserId) -> Result<Unread> {
          FROM messages m WHERE m.ts = m.root ORDER BY m.ts DESC LIMIT ?2",
         params![person, THREADS, came],
     )?;
-    let mut found = HashMap::new();
-    for (channel, root, fresh) in rows {
-        if let (1.., Ok(root)) = (fresh, root.parse::<MessageTs>()) {
-            found.insert(ThreadId::new(ChannelId::new(channel), root), fresh);
-        }
-    }
-    Ok(Unread(found))
+    let fresh = rows.into_iter().filter(|(_, fresh)| *fresh > 0);
+    Ok(Unread(fresh.collect()))
 }
 
 /// The person has seen everything that is in the thread now.

@@ -1,7 +1,7 @@
 //! What an app says about a thread with a person: what it does right now, what the
 //! thread is about, and what may be asked.
 
-use butler_protocol::{Activity, ActivityState, ChannelId, Role, ThreadId};
+use butler_protocol::{Activity, ActivityState, ChannelId, ThreadId};
 use serde_json::{Value, json};
 
 use super::Call;
@@ -18,94 +18,80 @@ const STATUS_SECONDS: u32 = 120;
 /// What may be offered at once.
 const PROMPTS: usize = 4;
 
-async fn change(
-    call: Call,
-    work: impl FnOnce(&mut Tx<'_>, &ThreadId) -> Result<()> + Send + 'static,
-) -> Result<Value> {
-    let channel = ChannelId::new(call.args.need("channel_id", Refusal::ChannelNotFound)?);
+/// The thread that a call names; people's pages show what is changed about it.
+fn thread_of(tx: &mut Tx<'_>, call: &Call) -> Result<ThreadId> {
     const BAD: Refusal = Refusal::InvalidThreadTs;
-    let (place, ts) = (channel.clone(), call.args.need_ts("thread_ts", BAD, BAD)?);
-    call.write_in(&channel, move |tx, _| {
-        let root = message::root_of(tx.db(), &place, &ts)?;
-        let thread = ThreadId::new(place, root);
-        work(tx, &thread)?;
-        tx.say(Notice::Page(thread));
-        Ok(json!({}))
-    })
-    .await
+    let channel = ChannelId::new(call.args.need("channel_id", Refusal::ChannelNotFound)?);
+    let ts = call.args.need_ts("thread_ts", BAD, BAD)?;
+    call.agent.may_use(tx.db(), &channel)?;
+    let root = message::root_of(tx.db(), &channel, &ts)?;
+    let thread = ThreadId::new(channel, root);
+    tx.say(Notice::Page(thread.clone()));
+    Ok(thread)
 }
 
 /// Shown where people see who works on what; nothing takes it away.
-pub(super) async fn set_status(call: Call) -> Result<Value> {
+pub(super) fn set_status(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
     let mut status = call.args.text("status").unwrap_or_default();
     gate::clean_text(&call.app.redactor, &mut status);
-    let role = call.agent.role;
-    change(call, move |tx, thread| {
-        let step = (!status.is_empty()).then_some(status);
-        let state = match &step {
-            None => ActivityState::Idle,
-            Some(_) => ActivityState::Working,
-        };
-        does(tx, role, thread, state, step)
-    })
-    .await
+    let thread = thread_of(tx, call)?;
+    match status.is_empty() {
+        true => does(tx, call, thread, ActivityState::Idle, None),
+        false => does(tx, call, thread, ActivityState::Working, Some(status)),
+    }
 }
 
 /// Notes what the app does in a thread, for as long as Slack would show it.
 fn does(
     tx: &Tx<'_>,
-    role: Role,
-    thread: &ThreadId,
+    call: &Call,
+    thread: ThreadId,
     state: ActivityState,
     step: Option<String>,
-) -> Result<()> {
+) -> Result<Value> {
     let said = Activity {
-        thread: thread.clone(),
+        thread,
         state,
         step,
         lease_seconds: STATUS_SECONDS,
     };
-    activity::note(tx.db(), role, &said, tx.db().now_ms()).map(drop)
+    activity::note(tx.db(), call.agent.role, &said, tx.db().now_ms())?;
+    Ok(json!({}))
 }
 
 /// How it stands with a session of an agent: what it is called, and whether it works.
-pub(super) async fn set_session(call: Call) -> Result<Value> {
+pub(super) fn set_session(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
     let status = call.args.need("status", Refusal::InvalidArguments)?;
     let state = match status.as_str() {
         "processing" => ActivityState::Working,
         "active" | "suspended" | "closed" => ActivityState::Idle,
         _ => return refuse(Refusal::InvalidArguments),
     };
-    let mut title = call.args.text("title");
-    if let Some(title) = &mut title {
-        gate::clean_text(&call.app.redactor, title);
+    let thread = thread_of(tx, call)?;
+    if let Some(mut title) = call.args.text("title") {
+        gate::clean_text(&call.app.redactor, &mut title);
+        note(tx, &thread, "title", &title)?;
     }
-    let role = call.agent.role;
-    change(call, move |tx, thread| {
-        if let Some(title) = title {
-            note(tx, thread, "title", &title)?;
-        }
-        does(tx, role, thread, state, None)
-    })
-    .await
+    does(tx, call, thread, state, None)
 }
 
-fn note(tx: &Tx<'_>, thread: &ThreadId, column: &str, value: &str) -> Result<()> {
+fn note(tx: &Tx<'_>, thread: &ThreadId, column: &str, value: &str) -> Result<Value> {
     let sql = format!(
         "INSERT INTO assistant_threads (channel, root, {column}) VALUES (?1, ?2, ?3)
          ON CONFLICT (channel, root) DO UPDATE SET {column} = excluded.{column}"
     );
-    let key = params![thread, value];
-    tx.db().run(&sql, key)
+    tx.db().execute(&sql, params![thread, value])?;
+    Ok(json!({}))
 }
 
-pub(super) async fn set_title(call: Call) -> Result<Value> {
+pub(super) fn set_title(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
     let mut title = call.args.need("title", Refusal::InvalidArguments)?;
     gate::clean_text(&call.app.redactor, &mut title);
-    change(call, move |tx, thread| note(tx, thread, "title", &title)).await
+    let thread = thread_of(tx, call)?;
+    note(tx, &thread, "title", &title)
 }
 
-pub(super) async fn set_prompts(call: Call) -> Result<Value> {
+pub(super) fn set_prompts(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
     let given = call.args.json("prompts", Refusal::InvalidArguments)?;
     let Some(Value::Array(mut prompts)) = given else {
         return refuse(Refusal::InvalidArguments);
@@ -117,10 +103,8 @@ pub(super) async fn set_prompts(call: Call) -> Result<Value> {
         gate::clean_value(&call.app.redactor, prompt);
     }
     let prompts = Value::Array(prompts).to_string();
-    change(call, move |tx, thread| {
-        note(tx, thread, "prompts", &prompts)
-    })
-    .await
+    let thread = thread_of(tx, call)?;
+    note(tx, &thread, "prompts", &prompts)
 }
 
 /// The title and the prompts of a thread, where an app gave it some.

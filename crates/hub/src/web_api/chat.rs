@@ -129,32 +129,23 @@ fn checked_metadata(given: Option<Value>) -> Result<Option<Value>> {
 }
 
 /// Shown to one person on their page, and gone after a day.
-pub(super) async fn post_ephemeral(call: Call) -> Result<Value> {
-    let (agent, channel) = (call.agent.clone(), call.args.channel()?);
+pub(super) fn post_ephemeral(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
     let user = UserId::new(call.args.need("user", Refusal::UserNotInChannel)?);
-    let post = post_of(&call)?;
+    let post = post_of(call)?;
     post.says_something()?;
-    let ts = call
-        .app
-        .write(move |tx| {
-            agent.may_use(tx.db(), &channel)?;
-            let there = channels::get(tx.db(), &channel)?;
-            let known = channels::user(tx.db(), &user).is_ok();
-            Refusal::UserNotInChannel
-                .when(!known || !members::is_in(tx.db(), &there, user.as_str())?)?;
-            let mut draft = outbox::draft_of(&agent, &post, None);
-            draft.text.clone_from(&post.text);
-            draft.blocks.clone_from(&post.blocks);
-            draft.attachments.clone_from(&post.attachments);
-            ephemeral::keep(tx, &user, &draft)
-        })
-        .await?;
-    Ok(json!({"message_ts": ts}))
+    let channel = call.channel(tx.db())?;
+    let there = channels::get(tx.db(), &channel)?;
+    let known = channels::user(tx.db(), &user).is_ok();
+    Refusal::UserNotInChannel.when(!known || !members::is_in(tx.db(), &there, user.as_str())?)?;
+    let mut draft = outbox::draft_of(&call.agent, &post, None);
+    draft.text = post.text;
+    draft.blocks = post.blocks;
+    draft.attachments = post.attachments;
+    Ok(json!({"message_ts": ephemeral::keep(tx, &user, &draft)?}))
 }
 
-pub(super) async fn update(call: Call) -> Result<Value> {
-    let change = change_of(&call)?;
-    call.write(|tx, agent| apply(tx, agent, change)).await
+pub(super) fn update(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    apply(tx, &call.agent, change_of(call)?)
 }
 
 /// A change of an agent's own message, after the gate.
@@ -255,32 +246,24 @@ pub(crate) fn own_metadata(call: &Call) -> Result<Option<Value>> {
     })))
 }
 
-pub(super) async fn delete(call: Call) -> Result<Value> {
+pub(super) fn delete(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
     let (channel, ts) = (call.args.channel()?, call.args.message()?);
-    call.write(move |tx, agent| {
-        let old = own_message(tx.db(), agent, &channel, &ts, Refusal::CantDeleteMessage)?;
-        message::delete(tx, &channel, &old)?;
-        Ok(json!({"channel": channel, "ts": ts}))
-    })
-    .await
+    let not_own = Refusal::CantDeleteMessage;
+    let old = own_message(tx.db(), &call.agent, &channel, &ts, not_own)?;
+    message::delete(tx, &channel, &old)?;
+    Ok(json!({"channel": channel, "ts": ts}))
 }
 
-pub(super) async fn get_permalink(call: Call) -> Result<Value> {
+pub(super) fn get_permalink(db: &Db, call: &Call) -> Result<Value> {
     const BAD: Refusal = Refusal::MessageNotFound;
-    let (channel, ts) = (
-        call.args.channel()?,
-        call.args.need_ts("message_ts", BAD, BAD)?,
-    );
+    let ts = call.args.need_ts("message_ts", BAD, BAD)?;
+    let channel = call.channel(db)?;
+    let found = message::get(db, &channel, &ts)?;
     let base = guard::link_for_people(&call.app, &call.headers, "");
-    let place = channel.clone();
-    call.read_in(&channel, move |db| {
-        let found = message::get(db, &place, &ts)?;
-        let digits = found.ts.as_str().replace('.', "");
-        let mut link = format!("{base}/archives/{place}/p{digits}");
-        if found.ts != found.root {
-            link.push_str(&format!("?thread_ts={}&cid={place}", found.root));
-        }
-        Ok(json!({"channel": place, "permalink": link}))
-    })
-    .await
+    let digits = found.ts.as_str().replace('.', "");
+    let mut link = format!("{base}/archives/{channel}/p{digits}");
+    if found.ts != found.root {
+        link.push_str(&format!("?thread_ts={}&cid={channel}", found.root));
+    }
+    Ok(json!({"channel": channel, "permalink": link}))
 }

@@ -9,7 +9,7 @@ use super::Call;
 use crate::{
     error::{Refusal, Result, Trouble, When, refuse},
     identity::{BOT_USER, channel_name, tokens::random_text},
-    store::Db,
+    store::{Db, Tx},
     workspace::{
         Channel,
         channels::{self, Kind, members},
@@ -48,51 +48,39 @@ pub(super) async fn by_name(call: &mut Call) -> Result<()> {
 
 /// The channels of a repo that are of the wanted `types`. What is private is seen by who
 /// is in it.
-async fn wanted(call: &Call, member: Option<String>) -> Result<Vec<Value>> {
+fn wanted(db: &Db, call: &Call, member: Option<&str>) -> Result<Value> {
     let kinds = call.args.text("types");
-    let kinds = kinds.unwrap_or_else(|| "public_channel".to_owned());
+    let kinds = kinds.as_deref().unwrap_or("public_channel");
     let without_old = call.args.flag("exclude_archived");
-    let repo = call.agent.repo.clone();
-    let look = call.app.read(move |db| {
-        let mut shown = Vec::new();
-        for channel in channels::list(db, Some(&repo))? {
-            let kind = channel.kind.type_word();
-            let is_wanted = kinds.split(',').any(|wanted| wanted.trim() == kind);
-            let sees = channel.kind == Kind::Public || members::is_in(db, &channel, BOT_USER)?;
-            let listed = match &member {
-                Some(user) => members::is_in(db, &channel, user)?,
-                None => true,
-            };
-            if is_wanted && sees && listed && !(without_old && channel.archived) {
-                shown.push(channels::shown(db, &channel)?);
-            }
+    let mut shown = Vec::new();
+    for channel in channels::list(db, Some(&call.agent.repo))? {
+        let kind = channel.kind.type_word();
+        let is_wanted = kinds.split(',').any(|wanted| wanted.trim() == kind);
+        let sees = channel.kind == Kind::Public || members::is_in(db, &channel, BOT_USER)?;
+        let listed = match member {
+            Some(user) => members::is_in(db, &channel, user)?,
+            None => true,
+        };
+        if is_wanted && sees && listed && !(without_old && channel.archived) {
+            shown.push(channels::shown(db, &channel)?);
         }
-        Ok(shown)
-    });
-    look.await
+    }
+    page(call, shown, "channels")
 }
 
-pub(super) async fn list(call: Call) -> Result<Value> {
-    let found = wanted(&call, None).await?;
-    page(&call, found, "channels")
+pub(super) fn list(db: &Db, call: &Call) -> Result<Value> {
+    wanted(db, call, None)
 }
 
 /// `users.conversations`: those that somebody is in, or the app itself.
-pub(super) async fn of_user(call: Call) -> Result<Value> {
+pub(super) fn of_user(db: &Db, call: &Call) -> Result<Value> {
     let user = call.args.text("user");
-    let user = user.unwrap_or_else(|| BOT_USER.to_owned());
-    let found = wanted(&call, Some(user)).await?;
-    page(&call, found, "channels")
+    wanted(db, call, Some(user.as_deref().unwrap_or(BOT_USER)))
 }
 
-pub(super) async fn info(call: Call) -> Result<Value> {
-    let channel = call.args.channel()?;
-    let id = channel.clone();
-    call.read_in(&channel, move |db| {
-        let found = channels::get(db, &id)?;
-        Ok(json!({"channel": channels::shown(db, &found)?}))
-    })
-    .await
+pub(super) fn info(db: &Db, call: &Call) -> Result<Value> {
+    let found = channels::get(db, &call.channel(db)?)?;
+    Ok(json!({"channel": channels::shown(db, &found)?}))
 }
 
 /// A name that Slack would take for a channel.
@@ -105,37 +93,30 @@ fn named(call: &Call) -> Result<String> {
     }
 }
 
-pub(super) async fn create(call: Call) -> Result<Value> {
-    let name = named(&call)?;
-    let private = call.args.flag("is_private");
-    let agent = call.agent.clone();
-    let write = call.app.write(move |tx| {
-        let made: Channel = if private {
-            let id = ChannelId::new(format!("C{}", &random_text()[..10]));
-            let made = channels::add(tx.db(), &id, &agent.repo, &name, Kind::Private)?;
-            members::set(tx.db(), &made, BOT_USER, true)?;
-            made
-        } else {
-            channels::create(tx.db(), &agent.repo, &name)?
-        };
+pub(super) fn create(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let (name, repo) = (named(call)?, &call.agent.repo);
+    let made: Channel = if call.args.flag("is_private") {
+        let id = ChannelId::new(format!("C{}", &random_text()[..10]));
+        let made = channels::add(tx.db(), &id, repo, &name, Kind::Private)?;
+        members::set(tx.db(), &made, BOT_USER, true)?;
+        made
+    } else {
+        let made = channels::create(tx.db(), repo, &name)?;
         let event = json!({"type": "channel_created", "channel": {"id": made.id,
             "name": made.name, "created": made.created_ms / 1000, "creator": BOT_USER}});
-        if !private {
-            changes::tell(tx, &agent, &made.id, event)?;
-        }
-        Ok(json!({"channel": channels::shown(tx.db(), &made)?}))
-    });
-    write.await
+        changes::tell(tx, &call.agent, &made.id, event)?;
+        made
+    };
+    Ok(json!({"channel": channels::shown(tx.db(), &made)?}))
 }
 
-pub(super) async fn members(call: Call) -> Result<Value> {
-    let channel = call.args.channel()?;
-    let id = channel.clone();
-    let look = call.read_in(&channel, move |db| {
-        members::of(db, &channels::get(db, &id)?)
-    });
-    let users = look.await?.into_iter().map(Value::from).collect();
-    page(&call, users, "members")
+pub(super) fn members(db: &Db, call: &Call) -> Result<Value> {
+    let users = members::of(db, &channels::get(db, &call.channel(db)?)?)?;
+    page(
+        call,
+        users.into_iter().map(Value::from).collect(),
+        "members",
+    )
 }
 
 /// Lists that are short enough to be cut in memory; the cursor is an offset.
@@ -158,20 +139,18 @@ pub(super) fn page(call: &Call, all: Vec<Value>, field: &str) -> Result<Value> {
     Ok(json!({field: items, "response_metadata": {"next_cursor": next}}))
 }
 
-pub(super) async fn history(call: Call) -> Result<Value> {
-    let (channel, range) = (call.args.channel()?, range_of(&call)?);
-    let id = channel.clone();
-    let look = call.read_in(&channel, move |db| read::history(db, &id, &range));
-    Ok(answer(&look.await?))
+pub(super) fn history(db: &Db, call: &Call) -> Result<Value> {
+    let range = range_of(call)?;
+    let found = read::history(db, &call.channel(db)?, &range)?;
+    Ok(answer(&found))
 }
 
-pub(super) async fn replies(call: Call) -> Result<Value> {
-    let (channel, range) = (call.args.channel()?, range_of(&call)?);
+pub(super) fn replies(db: &Db, call: &Call) -> Result<Value> {
+    let range = range_of(call)?;
     let missing = Refusal::InvalidArguments;
     let ts = call.args.need_ts("ts", Refusal::ThreadNotFound, missing)?;
-    let id = channel.clone();
-    let look = call.read_in(&channel, move |db| read::replies(db, &id, &ts, &range));
-    Ok(answer(&look.await?))
+    let found = read::replies(db, &call.channel(db)?, &ts, &range)?;
+    Ok(answer(&found))
 }
 
 fn answer(page: &read::Page) -> Value {

@@ -1,78 +1,96 @@
 //! Upload in three steps, as Slack has it now: ask for an address, put the bytes
 //! there, say what to do with them.
 
-use butler_protocol::{ChannelId, MessageTs, ThreadId};
+use butler_protocol::{ChannelId, ThreadId};
 use serde_json::{Value, json};
 
 use super::{Call, args::Args, chat};
 use crate::{
     budget::limits,
-    error::{Refusal, Result, When, refuse},
+    error::{Refusal, Result, When},
     hub::App,
     identity::BOT_USER,
     log::{self, Happening},
+    store::{Db, Tx},
     workspace::{
         AgentPost,
-        files::{self, NewFile},
+        files::{self, File, NewFile},
         gate, outbox,
     },
 };
 
-pub(super) async fn get_upload_url(call: Call) -> Result<Value> {
+pub(super) fn get_upload_url(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
     let mut name = call.args.need("filename", Refusal::InvalidArguments)?;
     gate::clean_text(&call.app.redactor, &mut name);
-    let length = call
-        .args
-        .number("length")
-        .ok_or(Refusal::InvalidArguments)?;
+    let length = call.args.number("length");
+    let length = length.ok_or(Refusal::InvalidArguments)?;
+    let repo = &call.agent.repo;
+    limits::may_keep(tx.db(), &call.app.rules.limits, repo, length)?;
     let file = NewFile {
-        owner: call.agent.repo.clone(),
+        owner: repo.clone(),
         user: BOT_USER.to_owned(),
         name,
         length,
     };
-    let allowed = call.app.rules.limits.clone();
-    let write = call.write(move |tx, agent| {
-        limits::may_keep(tx.db(), &allowed, &agent.repo, file.length)?;
-        files::announce(tx.db(), &file)
-    });
-    let (id, key) = write.await?;
-    let url = format!("{}/upload/{id}?key={key}", call.base());
-    Ok(json!({"upload_url": url, "file_id": id}))
+    announced(tx.db(), &file, &call.base())
 }
 
-pub(super) async fn complete_upload(call: Call) -> Result<Value> {
-    let wanted = wanted_of(&call.app, &call.args)?;
-    let channel = channel_of(&call.args);
-    let thread: Option<MessageTs> = call.args.ts("thread_ts", Refusal::InvalidThreadTs)?;
-    let mut text = call.args.text("initial_comment").unwrap_or_default();
+/// Where the bytes of a file are to be put.
+pub(super) fn announced(db: &Db, file: &NewFile, base: &str) -> Result<Value> {
+    let (id, key) = files::announce(db, file)?;
+    Ok(json!({"upload_url": format!("{base}/upload/{id}?key={key}"), "file_id": id}))
+}
+
+pub(super) fn complete_upload(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let Upload { wanted, mut post } = upload_of(call, call.base())?;
+    let channel = post.as_ref().map(|post| &post.channel);
+    let shown = settled(tx.db(), &call.agent.repo, &wanted, channel, &call.base())?;
+    let mut answer = json!({"files": shown});
+    if let Some(post) = &mut post {
+        post.files = shown;
+        let (fence, rules) = (call.fence.as_ref(), &call.app.rules);
+        let posted = outbox::post(tx, &call.agent, fence, post, rules)?;
+        answer["codebutler"] = json!({"ts": posted["ts"]});
+    }
+    Ok(answer)
+}
+
+/// Files that an agent brings, and the message that shares them.
+pub(crate) struct Upload {
+    pub(crate) wanted: Vec<(String, Option<String>)>,
+    pub(crate) post: Option<AgentPost>,
+}
+
+/// Reads what an agent says of its files and passes it through the gate.
+pub(crate) fn upload_of(call: &Call, base: String) -> Result<Upload> {
+    let (args, wanted) = (&call.args, wanted_of(&call.app, &call.args)?);
+    let thread_ts = args.ts("thread_ts", Refusal::InvalidThreadTs)?;
+    let mut text = args.text("initial_comment").unwrap_or_default();
     gate::clean_text(&call.app.redactor, &mut text);
-    let (username, icon_emoji) = (call.args.text("username"), call.args.text("icon_emoji"));
-    let metadata = chat::own_metadata(&call)?;
-    let base = call.base();
-    let (fence, rules) = (call.fence.clone(), call.app.rules.clone());
-    call.write(move |tx, agent| {
-        let mut shown = Vec::new();
-        for (id, title) in &wanted {
-            let file = files::settle(tx.db(), &agent.repo, id, title.as_deref(), channel.as_ref())?;
-            shown.push(files::shown(&file, &base));
-        }
-        let mut answer = json!({"files": shown});
-        if let Some(channel) = channel {
-            let post = AgentPost {
-                thread_ts: thread,
-                files: shown,
-                username,
-                icon_emoji,
-                metadata,
-                ..AgentPost::new(channel, text, base)
-            };
-            let posted = outbox::post(tx, agent, fence.as_ref(), &post, &rules)?;
-            answer["codebutler"] = json!({"ts": posted["ts"]});
-        }
-        Ok(answer)
-    })
-    .await
+    let metadata = chat::own_metadata(call)?;
+    let post = channel_of(args).map(|channel| AgentPost {
+        thread_ts,
+        username: args.text("username"),
+        icon_emoji: args.text("icon_emoji"),
+        metadata,
+        ..AgentPost::new(channel, text, base)
+    });
+    Ok(Upload { wanted, post })
+}
+
+/// Settles the files that a call names, and shows them as Slack would.
+pub(crate) fn settled(
+    db: &Db,
+    owner: &str,
+    wanted: &[(String, Option<String>)],
+    channel: Option<&ChannelId>,
+    base: &str,
+) -> Result<Vec<Value>> {
+    let settle = |(id, title): &(String, Option<String>)| {
+        let file = files::settle(db, owner, id, title.as_deref(), channel)?;
+        Ok(files::shown(&file, base))
+    };
+    wanted.iter().map(settle).collect()
 }
 
 /// The files that a call names, with their titles.
@@ -102,81 +120,57 @@ pub(crate) fn channel_of(args: &Args) -> Option<ChannelId> {
 }
 
 /// The files of the repo and of its channels, newest first, in pages by number.
-pub(super) async fn list(call: Call) -> Result<Value> {
-    let (agent, base) = (call.agent.clone(), call.base());
+pub(super) fn list(db: &Db, call: &Call) -> Result<Value> {
     let (channel, user) = (call.args.text("channel"), call.args.text("user"));
     let count = call.args.number("count").unwrap_or(100).clamp(1, 1000);
     let page = call.args.number("page").unwrap_or(1).max(1);
-    let look = call.app.read(move |db| {
-        let all = files::of_repo(db, &agent.repo)?;
-        let wanted = |file: &&files::File| {
-            let there = file.channel.as_ref().map(ChannelId::as_str);
-            channel
-                .as_deref()
-                .is_none_or(|wanted| there == Some(wanted))
-                && user.as_deref().is_none_or(|wanted| file.user == wanted)
-        };
-        let found: Vec<&files::File> = all.iter().filter(wanted).collect();
-        let total = found.len() as u64;
-        let first = usize::try_from((page - 1).saturating_mul(count)).unwrap_or(usize::MAX);
-        let shown: Vec<Value> = found
-            .into_iter()
-            .skip(first)
-            .take(usize::try_from(count).unwrap_or(usize::MAX))
-            .map(|file| Ok(files::shown(&files::get(db, &file.id)?, &base)))
-            .collect::<Result<_>>()?;
-        Ok(
-            json!({"files": shown, "paging": {"count": count, "total": total, "page": page,
-            "pages": total.div_ceil(count)}}),
-        )
-    });
-    look.await
+    let all = files::of_repo(db, &call.agent.repo)?;
+    let wanted = |file: &&File| {
+        let there = file.channel.as_ref().map(ChannelId::as_str);
+        channel.is_none() || there == channel.as_deref()
+    };
+    let by_user = |file: &&File| user.as_ref().is_none_or(|wanted| file.user == *wanted);
+    let found: Vec<_> = all.iter().filter(wanted).filter(by_user).collect();
+    let total = found.len() as u64;
+    let first = usize::try_from((page - 1).saturating_mul(count)).unwrap_or(usize::MAX);
+    let most = usize::try_from(count).unwrap_or(usize::MAX);
+    let (found, base) = (found.into_iter().skip(first).take(most), call.base());
+    let shown = found.map(|file| Ok(files::shown(&files::get(db, &file.id)?, &base)));
+    let shown: Vec<Value> = shown.collect::<Result<_>>()?;
+    Ok(
+        json!({"files": shown, "paging": {"count": count, "total": total, "page": page,
+        "pages": total.div_ceil(count)}}),
+    )
+}
+
+/// The file that a call names: one of the repo, or of a channel that the caller may use.
+fn file_of(db: &Db, call: &Call) -> Result<File> {
+    let file = files::get(db, &call.args.need("file", Refusal::FileNotFound)?)?;
+    let uses = |channel| call.agent.may_use(db, channel).is_ok();
+    let shared = file.channel.as_ref().is_some_and(uses);
+    Refusal::FileNotFound.when(file.owner != call.agent.repo && !shared)?;
+    Ok(file)
 }
 
 /// Deletes a file that the app itself brought.
-pub(super) async fn delete(call: Call) -> Result<Value> {
-    let id = call.args.need("file", Refusal::FileNotFound)?;
-    let write = call.write(move |tx, agent| {
-        let file = files::get(tx.db(), &id)?;
-        let shared = match &file.channel {
-            Some(channel) => agent.may_use(tx.db(), channel).is_ok(),
-            None => false,
-        };
-        if file.owner != agent.repo {
-            return refuse(match shared {
-                true => Refusal::CantDeleteFile,
-                false => Refusal::FileNotFound,
-            });
-        }
-        tx.db().execute("DELETE FROM files WHERE id = ?1", [&id])?;
-        if let Some(channel) = file.channel {
-            let event_ts = tx.next_ts();
-            let event = json!({"type": "file_deleted", "file_id": id, "channel_ids": [channel],
-                "event_ts": event_ts});
-            let thread = ThreadId::new(channel, event_ts);
-            log::append(tx, Happening::new(thread, Some(agent.role), event))?;
-        }
-        Ok(json!({}))
-    });
-    write.await
+pub(super) fn delete(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let file = file_of(tx.db(), call)?;
+    Refusal::CantDeleteFile.when(file.owner != call.agent.repo)?;
+    tx.db()
+        .execute("DELETE FROM files WHERE id = ?1", [&file.id])?;
+    if let Some(channel) = file.channel {
+        let event_ts = tx.next_ts();
+        let event = json!({"type": "file_deleted", "file_id": file.id, "channel_ids": [channel],
+            "event_ts": event_ts});
+        let thread = ThreadId::new(channel, event_ts);
+        log::append(tx, Happening::new(thread, Some(call.agent.role), event))?;
+    }
+    Ok(json!({}))
 }
 
-pub(super) async fn info(call: Call) -> Result<Value> {
-    let id = call.args.need("file", Refusal::FileNotFound)?;
-    let agent = call.agent.clone();
-    let base = call.base();
-    call.app
-        .read(move |db| {
-            let file = files::get(db, &id)?;
-            let own = file.owner == agent.repo;
-            let shared = match &file.channel {
-                Some(channel) => agent.may_use(db, channel).is_ok(),
-                None => false,
-            };
-            Refusal::FileNotFound.when(!own && !shared)?;
-            let mut shown = files::shown(&file, &base);
-            shown["shares"] = files::shares(db, &file)?;
-            Ok(json!({"file": shown, "comments": [], "response_metadata": {"next_cursor": ""}}))
-        })
-        .await
+pub(super) fn info(db: &Db, call: &Call) -> Result<Value> {
+    let file = file_of(db, call)?;
+    let mut shown = files::shown(&file, &call.base());
+    shown["shares"] = files::shares(db, &file)?;
+    Ok(json!({"file": shown, "comments": [], "response_metadata": {"next_cursor": ""}}))
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     args::Args,
-    files::{channel_of, wanted_of},
+    files::{announced, channel_of, settled, wanted_of},
     who,
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     hub::App,
     identity::Person,
     person_api::{MessageForm, person_actions},
-    workspace::files::{self, NewFile},
+    workspace::files::NewFile,
 };
 
 pub(super) async fn answer(
@@ -30,13 +30,13 @@ pub(super) async fn answer(
 ) -> Result<Value> {
     let base = who::base_of(app, headers);
     match method {
-        "files.getUploadURLExternal" => announce(app, person, args, &base).await,
+        "files.getUploadURLExternal" => announce(app, person, args, base).await,
         "files.completeUploadExternal" => complete(app, person, args, base).await,
         _ => refuse(Refusal::InvalidAuth),
     }
 }
 
-async fn announce(app: &Arc<App>, person: Person, args: &Args, base: &str) -> Result<Value> {
+async fn announce(app: &Arc<App>, person: Person, args: &Args, base: String) -> Result<Value> {
     person_actions::only_here(app)?;
     let length = args.number("length").ok_or(Refusal::InvalidArguments)?;
     let owner = person.id.as_str();
@@ -46,10 +46,7 @@ async fn announce(app: &Arc<App>, person: Person, args: &Args, base: &str) -> Re
         name: args.need("filename", Refusal::InvalidArguments)?,
         length,
     };
-    let write = app.write(move |tx| files::announce(tx.db(), &file));
-    let (id, key) = write.await?;
-    let url = format!("{base}/upload/{id}?key={key}");
-    Ok(json!({"upload_url": url, "file_id": id}))
+    app.write(move |tx| announced(tx.db(), &file, &base)).await
 }
 
 async fn complete(app: &Arc<App>, person: Person, args: &Args, base: String) -> Result<Value> {
@@ -63,12 +60,8 @@ async fn complete(app: &Arc<App>, person: Person, args: &Args, base: String) -> 
     };
     let rules = app.rules.clone();
     let write = app.write(move |tx| {
-        let mut shown = Vec::new();
-        for (id, title) in &wanted {
-            let owner = person.id.as_str();
-            let file = files::settle(tx.db(), owner, id, title.as_deref(), channel.as_ref())?;
-            shown.push(files::shown(&file, &base));
-        }
+        let owner = person.id.as_str();
+        let shown = settled(tx.db(), owner, &wanted, channel.as_ref(), &base)?;
         if let Some(channel) = channel {
             let form = MessageForm {
                 brought: shown.clone(),

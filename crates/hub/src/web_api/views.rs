@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::Call;
 use crate::{
     error::{Refusal, Result, Trouble, refuse},
+    store::Tx,
     workspace::{gate, modals},
 };
 
@@ -29,53 +30,28 @@ fn trigger_of(call: &Call) -> Result<String> {
     })
 }
 
-pub(super) async fn open(call: Call) -> Result<Value> {
-    let view = view_of(&call)?;
-    let trigger = trigger_of(&call)?;
-    let agent = call.agent.clone();
-    let write = call.app.write(move |tx| {
-        let view = modals::open(tx, &agent, &trigger, &view)?;
-        Ok(json!({"view": view}))
-    });
-    write.await
+pub(super) fn open(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let (view, trigger) = (view_of(call)?, trigger_of(call)?);
+    Ok(json!({"view": modals::open(tx, &call.agent, &trigger, &view)?}))
 }
 
-pub(super) async fn push(call: Call) -> Result<Value> {
-    let view = view_of(&call)?;
-    let trigger = trigger_of(&call)?;
-    let agent = call.agent.clone();
-    let write = call.app.write(move |tx| {
-        let view = modals::push(tx, &agent, &trigger, &view)?;
-        Ok(json!({"view": view}))
-    });
-    write.await
+pub(super) fn push(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let (view, trigger) = (view_of(call)?, trigger_of(call)?);
+    Ok(json!({"view": modals::push(tx, &call.agent, &trigger, &view)?}))
 }
 
-pub(super) async fn update(call: Call) -> Result<Value> {
-    let view = view_of(&call)?;
-    let (id, external) = (call.args.text("view_id"), call.args.text("external_id"));
-    let hash = call.args.text("hash");
-    let agent = call.agent.clone();
-    let write = call.app.write(move |tx| {
-        let id = match (id, external) {
-            (Some(id), _) => id,
-            (None, Some(name)) => modals::by_external_id(tx.db(), &agent, &name)?,
-            (None, None) => return refuse(Refusal::InvalidArguments),
-        };
-        let view = modals::update(tx, &agent, &id, hash.as_deref(), &view)?;
-        Ok(json!({"view": view}))
-    });
-    write.await
+pub(super) fn update(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let (view, hash) = (view_of(call)?, call.args.text("hash"));
+    let id = match (call.args.text("view_id"), call.args.text("external_id")) {
+        (Some(id), _) => id,
+        (None, Some(name)) => modals::by_external_id(tx.db(), &call.agent, &name)?,
+        (None, None) => return refuse(Refusal::InvalidArguments),
+    };
+    Ok(json!({"view": modals::update(tx, &call.agent, &id, hash.as_deref(), &view)?}))
 }
 
-pub(super) async fn publish(call: Call) -> Result<Value> {
-    let view = view_of(&call)?;
+pub(super) fn publish(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let (view, hash) = (view_of(call)?, call.args.text("hash"));
     let user = UserId::new(call.args.need("user_id", Refusal::UserNotFound)?);
-    let hash = call.args.text("hash");
-    let agent = call.agent.clone();
-    let write = call.app.write(move |tx| {
-        let view = modals::publish(tx, &agent, &user, hash.as_deref(), &view)?;
-        Ok(json!({"view": view}))
-    });
-    write.await
+    Ok(json!({"view": modals::publish(tx, &call.agent, &user, hash.as_deref(), &view)?}))
 }

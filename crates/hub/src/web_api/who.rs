@@ -10,10 +10,11 @@ use crate::{
     hub::App,
     identity::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
     log::socket_mode,
+    store::Db,
     workspace::channels,
 };
 
-pub(super) async fn auth_test(call: Call) -> Result<Value> {
+pub(super) fn auth_test(call: &Call) -> Result<Value> {
     Ok(json!({
         "url": format!("{}/", call.base()), "team": "CodeButler", "team_id": TEAM,
         "user": BOT_NAME, "user_id": BOT_USER, "bot_id": BOT, "app_id": APP,
@@ -22,14 +23,14 @@ pub(super) async fn auth_test(call: Call) -> Result<Value> {
     }))
 }
 
-pub(super) async fn team_info(_call: Call) -> Result<Value> {
+pub(super) fn team_info(_: &Call) -> Result<Value> {
     Ok(
         json!({"team": {"id": TEAM, "name": "CodeButler", "domain": "codebutler",
         "email_domain": "", "icon": {"image_default": true}}}),
     )
 }
 
-pub(super) async fn bots_info(call: Call) -> Result<Value> {
+pub(super) fn bots_info(call: &Call) -> Result<Value> {
     match call.args.text("bot") {
         Some(bot) if bot != BOT => refuse(Refusal::BotNotFound),
         _ => Ok(json!({"bot": {"id": BOT, "app_id": APP, "name": BOT_NAME,
@@ -37,46 +38,38 @@ pub(super) async fn bots_info(call: Call) -> Result<Value> {
     }
 }
 
-pub(super) async fn users_info(call: Call) -> Result<Value> {
+pub(super) fn users_info(db: &Db, call: &Call) -> Result<Value> {
     let user = UserId::new(call.args.need("user", Refusal::UserNotFound)?);
-    let user = call.app.read(move |db| channels::user(db, &user)).await?;
-    Ok(json!({"user": user}))
+    Ok(json!({"user": channels::user(db, &user)?}))
 }
 
-pub(super) async fn users_list(call: Call) -> Result<Value> {
-    let members = call.app.read(channels::users).await?;
-    let mut answer = conversations::page(&call, members, "members")?;
+pub(super) fn users_list(db: &Db, call: &Call) -> Result<Value> {
+    let mut answer = conversations::page(call, channels::users(db)?, "members")?;
     answer["cache_ts"] = json!(0);
     Ok(answer)
 }
 
 /// One person by their address; see `workspace::channels`.
-pub(super) async fn lookup_by_email(call: Call) -> Result<Value> {
+pub(super) fn lookup_by_email(db: &Db, call: &Call) -> Result<Value> {
     let email = call.args.need("email", Refusal::UsersNotFound)?;
-    let members = call.app.read(channels::users).await?;
-    let found = members
-        .into_iter()
-        .find(|user| user["profile"]["email"] == email.to_ascii_lowercase());
-    match found {
-        Some(user) => Ok(json!({"user": user})),
-        None => refuse(Refusal::UsersNotFound),
-    }
+    let mut members = channels::users(db)?.into_iter();
+    let found = members.find(|user| user["profile"]["email"] == email.to_ascii_lowercase());
+    Ok(json!({"user": found.ok_or(Refusal::UsersNotFound)?}))
 }
 
-/// The caller's own profile, when nobody is named.
-pub(super) async fn profile(call: Call) -> Result<Value> {
+/// Who is named, or else the caller.
+fn user_of(db: &Db, call: &Call) -> Result<Value> {
     let user = call.args.text("user");
-    let user = UserId::new(user.as_deref().unwrap_or(BOT_USER));
-    let look = call.app.read(move |db| channels::user(db, &user));
-    Ok(json!({"profile": look.await?["profile"]}))
+    channels::user(db, &UserId::new(user.as_deref().unwrap_or(BOT_USER)))
+}
+
+pub(super) fn profile(db: &Db, call: &Call) -> Result<Value> {
+    Ok(json!({"profile": user_of(db, call)?["profile"]}))
 }
 
 /// Whether somebody is there: the app is, and of people nobody keeps count.
-pub(super) async fn presence(call: Call) -> Result<Value> {
-    let user = call.args.text("user");
-    let user = UserId::new(user.as_deref().unwrap_or(BOT_USER));
-    let look = call.app.read(move |db| channels::user(db, &user));
-    look.await?;
+pub(super) fn presence(db: &Db, call: &Call) -> Result<Value> {
+    user_of(db, call)?;
     Ok(
         json!({"presence": "active", "online": true, "auto_away": false, "manual_away": false,
         "connection_count": 1}),

@@ -53,18 +53,14 @@ pub(crate) fn tell(
 }
 
 fn others(db: &Db, seq: u64, thread: &ThreadId) -> Result<Vec<(AgentKey, String)>, Trouble> {
-    let mut statement = db.prepare_cached(
+    Ok(db.rows(
         "SELECT processes.agent, processes.process FROM processes
          JOIN deliveries ON deliveries.agent = processes.agent AND deliveries.seq = ?1
          WHERE NOT EXISTS (SELECT 1 FROM held_threads held
            WHERE held.agent = processes.agent AND held.thread = ?2
              AND held.process = processes.process)",
-    )?;
-    let seq = i64::try_from(seq).unwrap_or(i64::MAX);
-    let rows = statement.query_map(params![seq, thread.to_string()], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        params![seq, thread.to_string()],
+    )?)
 }
 
 #[cfg(test)]

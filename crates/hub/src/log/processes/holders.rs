@@ -3,7 +3,7 @@
 use butler_policy::Duty;
 use butler_protocol::{Epoch, Role, ThreadId};
 
-use super::{DUTIES, clock_ms, number};
+use super::{DUTIES, clock_ms};
 use crate::{
     error::{Refusal, Result, refuse},
     identity,
@@ -28,7 +28,7 @@ pub(crate) fn check_holder(
         "SELECT process, (SELECT held.process FROM held_threads held
                WHERE held.agent = processes.agent AND held.thread = ?3)
              FROM processes WHERE agent = ?1 AND epoch = ?2",
-        params![agent, number(epoch), thread],
+        params![agent, epoch, thread],
     )?;
     match found {
         Some((process, Some(holder))) if process != holder => refuse(Refusal::ThreadTaken),
@@ -44,7 +44,7 @@ pub(crate) fn take_up(db: &Db, agent: AgentKey, epoch: Epoch, thread: &ThreadId)
     let key = thread.to_string();
     let process: Option<String> = db.first(
         "SELECT process FROM processes WHERE agent = ?1 AND epoch = ?2",
-        params![agent, number(epoch)],
+        params![agent, epoch],
     )?;
     let Some(process) = process else {
         return Ok(Epoch(0));
@@ -52,11 +52,8 @@ pub(crate) fn take_up(db: &Db, agent: AgentKey, epoch: Epoch, thread: &ThreadId)
     if !holds_any(db, agent, &key)? {
         hold(db, agent, &key, &process)?;
     }
-    let epoch: i64 = db.one(
-        "SELECT epoch FROM held_threads WHERE agent = ?1 AND thread = ?2",
-        params![agent, key],
-    )?;
-    Ok(Epoch(epoch.unsigned_abs()))
+    let sql = "SELECT epoch FROM held_threads WHERE agent = ?1 AND thread = ?2";
+    Ok(db.one(sql, params![agent, key])?)
 }
 
 /// Whether a process holds a thread.

@@ -87,7 +87,7 @@ fn thread_card(card: &ThreadCard, around: &Around) -> Markup {
     let state = match (needs.first(), &card.pull) {
         (Some(need), _) => need.kind.colour(),
         _ if !card.working.is_empty() => "busy",
-        (None, Some((_, state))) if state == PullStatus::Merged.as_str() => "merged",
+        (None, Some((_, PullStatus::Merged))) => "merged",
         _ => "quiet",
     };
     html! {
@@ -101,7 +101,7 @@ fn thread_card(card: &ThreadCard, around: &Around) -> Markup {
             p.soft.facts {
                 span { "# " (card.channel) }
                 @if let Some((number, state)) = &card.pull {
-                    a href=(thread::address(&card.thread, "/changes")) { "#" (number) " " (state) }
+                    a href=(thread::address(&card.thread, "/changes")) { "#" (number) " " (state.as_str()) }
                 }
                 span { (card.replies) @if card.replies == 1 { " reply" } @else { " replies" } }
                 span { (card.spent) }

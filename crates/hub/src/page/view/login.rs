@@ -12,10 +12,10 @@ use axum::{
 use serde::Deserialize;
 
 use crate::{
-    error::{Refusal, Result},
+    error::{Refusal, Result, When},
     hub::App,
     identity::tokens,
-    page::layout,
+    page::{Turned, layout},
     person_api::guard,
 };
 
@@ -36,12 +36,11 @@ pub(crate) async fn ask(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
     Query(code): Query<Code>,
-) -> Response {
-    match own_name(&app, &headers, &code).await {
-        Ok(Some(there)) => Redirect::to(&there).into_response(),
-        Ok(None) => layout::login(&code.code, code.here, false, &app.welcome).into_response(),
-        Err(trouble) => crate::page::Turned::from(trouble).into_response(),
-    }
+) -> Result<Response, Turned> {
+    Ok(match own_name(&app, &headers, &code).await? {
+        Some(there) => Redirect::to(&there).into_response(),
+        None => layout::login(&code.code, code.here, false, &app.welcome).into_response(),
+    })
 }
 
 /// Where a browser gets its session: a cookie of `127.0.0.1` goes to every server
@@ -63,18 +62,10 @@ pub(crate) async fn enter(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
     Form(code): Form<Code>,
-) -> Response {
-    if !guard::own_form(&headers) {
-        return (
-            StatusCode::FORBIDDEN,
-            layout::problem(Refusal::ForeignOrigin),
-        )
-            .into_response();
-    }
-    match own_name(&app, &headers, &code).await {
-        Ok(Some(there)) => return Redirect::to(&there).into_response(),
-        Ok(None) => {}
-        Err(trouble) => return crate::page::Turned::from(trouble).into_response(),
+) -> Result<Response, Turned> {
+    Refusal::ForeignOrigin.when(!guard::own_form(&headers))?;
+    if let Some(there) = own_name(&app, &headers, &code).await? {
+        return Ok(Redirect::to(&there).into_response());
     }
     let host = guard::host_of(&headers);
     let browser = headers
@@ -83,44 +74,25 @@ pub(crate) async fn enter(
     let browser = browser.map(guard::browser_name).unwrap_or_default();
     let entered = app
         .write(move |tx| tokens::use_code(tx.db(), code.code.trim(), &host, &browser))
-        .await;
-    match entered {
-        Ok(Some((_, session))) => {
-            let cookie = guard::set_cookie(&app, &headers, &session);
-            (AppendHeaders([(SET_COOKIE, cookie)]), Redirect::to("/")).into_response()
-        }
-        Ok(None) => {
-            let page = layout::login("", false, true, &app.welcome);
-            (StatusCode::UNAUTHORIZED, page).into_response()
-        }
-        Err(trouble) => crate::page::Turned::from(trouble).into_response(),
-    }
+        .await?;
+    let Some((_, session)) = entered else {
+        let page = layout::login("", false, true, &app.welcome);
+        return Ok((StatusCode::UNAUTHORIZED, page).into_response());
+    };
+    let cookie = guard::set_cookie(&app, &headers, &session);
+    Ok((AppendHeaders([(SET_COOKIE, cookie)]), Redirect::to("/")).into_response())
 }
 
-pub(crate) async fn leave(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    if !guard::own_form(&headers) {
-        return (
-            StatusCode::FORBIDDEN,
-            layout::problem(Refusal::ForeignOrigin),
-        )
-            .into_response();
-    }
+pub(crate) async fn leave(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+) -> Result<Response, Turned> {
+    Refusal::ForeignOrigin.when(!guard::own_form(&headers))?;
     if let Some(session) = guard::cookie(&headers) {
         let hash = tokens::session_hash(&session, &guard::host_of(&headers));
-        let ended = app
-            .write(move |tx| {
-                tx.db()
-                    .run("DELETE FROM sessions WHERE sha256 = ?1", [&hash])
-            })
-            .await;
-        if let Err(trouble) = ended {
-            return crate::page::Turned::from(trouble).into_response();
-        }
+        let sql = "DELETE FROM sessions WHERE sha256 = ?1";
+        app.write(move |tx| tx.db().run(sql, [&hash])).await?;
     }
-    let cookie = guard::set_cookie(&app, &headers, "");
-    (
-        AppendHeaders([(SET_COOKIE, cookie)]),
-        Redirect::to("/login"),
-    )
-        .into_response()
+    let cookie = AppendHeaders([(SET_COOKIE, guard::set_cookie(&app, &headers, ""))]);
+    Ok((cookie, Redirect::to("/login")).into_response())
 }

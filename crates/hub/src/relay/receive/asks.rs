@@ -14,6 +14,7 @@ use crate::{
         Relay,
         channels::{recall, remember},
         receive::{News, mirror},
+        send::upstream::{messages, reader_of},
     },
     store::Db,
     workspace::channels,
@@ -94,11 +95,7 @@ async fn post(relay: &Relay, asked: &Asked, seq: i64) -> Result<String> {
     if let Some(thread) = &asked.thread {
         args["thread_ts"] = json!(thread);
     }
-    let channel = Some(asked.channel.as_str());
-    let answered = relay
-        .upstream
-        .once("chat.postMessage", channel, &args)
-        .await?;
+    let answered = relay.upstream.once("chat.postMessage", &args).await?;
     let ts = answered.body["ts"].as_str().unwrap_or_default();
     Ok(ts.to_owned())
 }
@@ -106,21 +103,16 @@ async fn post(relay: &Relay, asked: &Asked, seq: i64) -> Result<String> {
 /// The message, where an earlier try has made it.
 async fn find(relay: &Relay, asked: &Asked, seq: i64) -> Result<Option<String>> {
     let mut args = json!({"channel": asked.channel, "limit": 200, "include_all_metadata": true});
-    let method = match &asked.thread {
-        Some(thread) => {
-            args["ts"] = json!(thread);
-            "conversations.replies"
-        }
-        None => "conversations.history",
-    };
-    let page = relay.upstream.call(method, None, &args).await?;
-    let mut all = page["messages"].as_array().into_iter().flatten();
+    let method = reader_of(asked.thread.as_deref(), &mut args);
+    let page = relay.upstream.call(method, &args).await?;
     let ours = |one: &&Value| {
         mirror::is_ours(&relay.us, one)
             && one["metadata"]["event_type"] == EVENT
             && one["metadata"]["event_payload"]["seq"] == json!(seq)
     };
-    let found = all.find(ours).and_then(|one| one["ts"].as_str());
+    let found = messages(&page)
+        .find(ours)
+        .and_then(|one| one["ts"].as_str());
     Ok(found.map(str::to_owned))
 }
 
@@ -167,7 +159,7 @@ pub(crate) async fn direct(news: News<'_>, event: &Value) -> Result<()> {
     news.done().await?;
     let args = json!({"channel": event["channel"], "text": answer});
     // The words themselves have arrived; only the note about it may be lost.
-    let said = news.relay.upstream.once("chat.postMessage", None, &args);
+    let said = news.relay.upstream.once("chat.postMessage", &args);
     if let Err(error) = said.await {
         tracing::warn!(%error, "a direct message is not answered");
     }

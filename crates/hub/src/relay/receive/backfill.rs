@@ -16,6 +16,7 @@ use crate::{
     relay::{
         Relay, channels,
         receive::{News, echoes, ingest, mirror, missed_clicks},
+        send::upstream::messages,
     },
     store::{Db, params},
     workspace::{channels as places, message},
@@ -174,8 +175,8 @@ impl Filling<'_> {
         let mut found = Vec::new();
         let mut cursor = String::new();
         loop {
-            let page = self.relay.upstream.call(method, None, &args).await?;
-            found.extend(page["messages"].as_array().into_iter().flatten().cloned());
+            let page = self.relay.upstream.call(method, &args).await?;
+            found.extend(messages(&page).cloned());
             match page["response_metadata"]["next_cursor"].as_str() {
                 Some(next) if !next.is_empty() && next != cursor => {
                     next.clone_into(&mut cursor);
@@ -231,7 +232,7 @@ impl Filling<'_> {
     /// The reactions on a card that waits.
     async fn card(&self, ts: &str) -> Result<()> {
         let args = json!({"channel": self.channel, "timestamp": ts, "full": true});
-        let answer = match self.relay.upstream.call("reactions.get", None, &args).await {
+        let answer = match self.relay.upstream.call("reactions.get", &args).await {
             Ok(answer) => answer,
             Err(error) if error.refusal() == Some(Refusal::MessageNotFound) => return Ok(()),
             Err(error) => return Err(error.into()),

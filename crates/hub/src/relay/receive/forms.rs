@@ -113,7 +113,7 @@ pub(crate) async fn opened(
         return Ok(false);
     };
     let args = json!({"trigger_id": trigger, "view": view});
-    match news.relay.upstream.once("views.open", None, &args).await {
+    match news.relay.upstream.once("views.open", &args).await {
         Ok(_) => Ok(true),
         Err(error) => {
             debug!(%error, "a modal is not opened; the click counts as it is");
@@ -374,7 +374,7 @@ async fn finish(
         Err(refusal) => {
             let args = json!({"channel": channel, "thread_ts": root, "user": person.id,
                 "text": refusal.did_not_count()});
-            let told = news.relay.upstream.once("chat.postEphemeral", None, &args);
+            let told = news.relay.upstream.once("chat.postEphemeral", &args);
             if let Err(error) = told.await {
                 warn!(%error, "somebody is not told why their form did not count");
             }

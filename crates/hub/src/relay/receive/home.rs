@@ -31,7 +31,7 @@ pub(crate) async fn opened(news: News<'_>, event: &Value) -> Result<()> {
     let blocks = drawn(&waiting, |channel, ts| asks::link(news.relay, channel, ts));
     let args = json!({"user_id": user, "view": {"type": "home", "blocks": blocks}});
     // It is drawn again when it is opened again.
-    let shown = news.relay.upstream.once("views.publish", None, &args);
+    let shown = news.relay.upstream.once("views.publish", &args);
     if let Err(error) = shown.await {
         warn!(%error, "a home tab is not drawn");
     }

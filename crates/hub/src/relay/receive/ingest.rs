@@ -23,7 +23,11 @@ use crate::{
             News, asks, backfill, channel_news, commands, echoes, forms, home, inbox, interactions,
             mirror,
         },
-        send::{redraw, working},
+        send::{
+            redraw,
+            upstream::{messages, reader_of},
+            working,
+        },
     },
     store::{Db, Tx},
     workspace::{access, channels, message},
@@ -105,7 +109,7 @@ async fn work(app: &Arc<App>, relay: &Arc<Relay>, mut gaps: watch::Receiver<u64>
 /// Whether the tokens still hold, and whether channels can be used again.
 async fn look_around(app: &Arc<App>, relay: &Arc<Relay>) {
     // A refusal is kept by the upstream itself; silence is for the socket to tell.
-    let _ = relay.upstream.once("auth.test", None, &json!({})).await;
+    let _ = relay.upstream.once("auth.test", &json!({})).await;
     let again = |tx: &mut Tx<'_>| channel_requests::try_again(tx.db());
     if let Err(trouble) = app.write_as_owner(again).await {
         error!(%trouble, "the channel requests of repos cannot be read");
@@ -301,16 +305,10 @@ async fn look_up(
         .filter(|root| *root != ts.as_str());
     let mut args = json!({"channel": channel, "oldest": ts, "latest": ts, "inclusive": true,
         "limit": 10, "include_all_metadata": true});
-    let method = match root {
-        Some(root) => {
-            args["ts"] = json!(root);
-            "conversations.replies"
-        }
-        None => "conversations.history",
-    };
-    let page = relay.upstream.call(method, None, &args).await?;
-    let mut all = page["messages"].as_array().into_iter().flatten();
-    Ok(all.find(|one| one["ts"] == json!(ts)).cloned())
+    let method = reader_of(root, &mut args);
+    let page = relay.upstream.call(method, &args).await?;
+    let found = messages(&page).find(|one| one["ts"] == json!(ts));
+    Ok(found.cloned())
 }
 
 async fn reaction(news: News<'_>, event: &Value) -> Result<()> {

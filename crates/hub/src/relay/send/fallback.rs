@@ -24,7 +24,7 @@ pub(crate) async fn call(
         role_in_text(&mut args);
     }
     loop {
-        match relay.upstream.call(method, None, &args).await {
+        match relay.upstream.call(method, &args).await {
             Err(error) if otherwise(relay, &error, &mut args) => {}
             other => return other,
         }

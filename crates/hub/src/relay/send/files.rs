@@ -56,9 +56,7 @@ pub(crate) async fn share(
     if let Some(kind) = files::snippet_type(name) {
         args["snippet_type"] = json!(kind);
     }
-    let asked = upstream
-        .call("files.getUploadURLExternal", None, &args)
-        .await?;
+    let asked = upstream.call("files.getUploadURLExternal", &args).await?;
     let text = |field: &str| asked[field].as_str().unwrap_or_default().to_owned();
     let (url, file) = (text("upload_url"), text("file_id"));
     sending.note(Some(file.clone())).await?;
@@ -74,17 +72,13 @@ pub(crate) async fn share(
     if sending.relay.plain.load(Ordering::Relaxed) {
         without_name(&mut args);
     }
-    let mut completed = upstream
-        .once("files.completeUploadExternal", None, &args)
-        .await;
+    let mut completed = upstream.once("files.completeUploadExternal", &args).await;
     if let Err(error) = &completed
         && fallback::names_refused(error)
     {
         sending.relay.plain.store(true, Ordering::Relaxed);
         without_name(&mut args);
-        completed = upstream
-            .once("files.completeUploadExternal", None, &args)
-            .await;
+        completed = upstream.once("files.completeUploadExternal", &args).await;
     }
     if let Err(error) = completed
         && !error.is_unclear()
@@ -120,11 +114,7 @@ async fn shared(
     for look in 0..looks {
         sleep(PAUSE * look).await;
         let args = json!({"file": file});
-        let info = sending
-            .relay
-            .upstream
-            .call("files.info", None, &args)
-            .await?;
+        let info = sending.relay.upstream.call("files.info", &args).await?;
         let shares = &info["file"]["shares"];
         let channel = sending.channel().as_str();
         let places = [&shares["public"][channel], &shares["private"][channel]];

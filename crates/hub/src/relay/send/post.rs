@@ -26,7 +26,7 @@ use crate::{
         },
         send::{
             fallback, files,
-            upstream::{jittered, repeatable},
+            upstream::{jittered, messages, reader_of, repeatable},
         },
     },
     store::{Tx, params},
@@ -377,11 +377,7 @@ impl Sending<'_> {
                     Err(error) => return Err(error.into()),
                 }
             }
-            let channel = self.channel().as_str();
-            let sending = self
-                .relay
-                .upstream
-                .once("chat.postMessage", Some(channel), &args);
+            let sending = self.relay.upstream.once("chat.postMessage", &args);
             fault("relay.before-send");
             match sending.await {
                 Ok(answered) => {
@@ -428,18 +424,12 @@ impl Sending<'_> {
             }
             let mut args = json!({"channel": self.channel(), "include_all_metadata": true,
                 "limit": 900});
-            let method = match &self.root {
-                Some(root) => {
-                    args["ts"] = json!(root);
-                    "conversations.replies"
-                }
-                None => "conversations.history",
-            };
+            let root = self.root.as_ref().map(MessageTs::as_str);
+            let method = reader_of(root, &mut args);
             loop {
-                let page = self.relay.upstream.once(method, None, &args).await?.body;
-                let mut all = page["messages"].as_array().into_iter().flatten();
+                let page = self.relay.upstream.once(method, &args).await?.body;
                 let us = &self.relay.us;
-                if let Some(found) = all.find(|message| self.own.is(us, message)) {
+                if let Some(found) = messages(&page).find(|one| self.own.is(us, one)) {
                     return Ok(Some(found.clone()));
                 }
                 match page["response_metadata"]["next_cursor"].as_str() {

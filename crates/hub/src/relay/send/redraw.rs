@@ -38,7 +38,7 @@ pub(crate) async fn work(app: &Arc<App>, relay: &Arc<Relay>) -> Result<()> {
 
 async fn whisper(app: &Arc<App>, relay: &Arc<Relay>) -> Result<()> {
     for (id, args) in app.read(whispers).await? {
-        match relay.upstream.once("chat.postEphemeral", None, &args).await {
+        match relay.upstream.once("chat.postEphemeral", &args).await {
             Err(error) if repeatable(&error) => return Ok(()),
             Err(error) => warn!(%error, "somebody is not told that they may not decide"),
             Ok(_) => {}

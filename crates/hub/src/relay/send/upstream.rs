@@ -7,7 +7,7 @@ use std::{
 };
 
 use butler_slack::{Answered, SlackError, Web};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tracing::{debug, error};
 
@@ -61,12 +61,8 @@ impl Upstream {
     /// Makes a call once it is its turn, and again only when Slack said that it
     /// was not carried out ("too many"). Nothing is sent once this hub cannot be sure to
     /// be the owner.
-    pub(crate) async fn once(
-        &self,
-        method: &str,
-        channel: Option<&str>,
-        args: &Value,
-    ) -> Result<Answered, SlackError> {
+    pub(crate) async fn once(&self, method: &str, args: &Value) -> Result<Answered, SlackError> {
+        let channel = args["channel"].as_str();
         loop {
             self.pacer.turn(method, channel).await;
             let attempt = self.web.attempt(method, args.clone());
@@ -127,16 +123,11 @@ impl Upstream {
 
     /// Makes a call that may be repeated, until it is answered or our patience
     /// is at its end.
-    pub(crate) async fn call(
-        &self,
-        method: &str,
-        channel: Option<&str>,
-        args: &Value,
-    ) -> Result<Value, SlackError> {
+    pub(crate) async fn call(&self, method: &str, args: &Value) -> Result<Value, SlackError> {
         let give_up = Instant::now() + PATIENCE;
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.once(method, channel, args).await {
+            match self.once(method, args).await {
                 Ok(answered) => return Ok(answered.body),
                 Err(error) if repeatable(&error) && Instant::now() + pause < give_up => {
                     debug!(method, %error, "Slack does not answer yet");
@@ -147,6 +138,22 @@ impl Upstream {
             }
         }
     }
+}
+
+/// What reads a thread from its root, or a channel where no thread is named.
+pub(crate) fn reader_of(root: Option<&str>, args: &mut Value) -> &'static str {
+    match root {
+        Some(root) => {
+            args["ts"] = json!(root);
+            "conversations.replies"
+        }
+        None => "conversations.history",
+    }
+}
+
+/// The messages that Slack answered with.
+pub(crate) fn messages(page: &Value) -> impl Iterator<Item = &Value> {
+    page["messages"].as_array().into_iter().flatten()
 }
 
 /// Whether the call has no verdict yet.

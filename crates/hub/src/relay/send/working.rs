@@ -53,7 +53,7 @@ pub(crate) async fn show(app: &Arc<App>, relay: &Arc<Relay>) -> Result<()> {
             "username": format!("codebutler.{}", job.role)});
         let shown = relay
             .upstream
-            .once("assistant.threads.setStatus", None, &args)
+            .once("assistant.threads.setStatus", &args)
             .await;
         if let Err(error) = shown
             && !repeatable(&error)

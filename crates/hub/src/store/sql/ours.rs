@@ -2,9 +2,9 @@
 //! nobody takes an id apart for the store. A thread takes two places: channel and root.
 
 use butler_protocol::{
-    BodyRef, BranchName, ChannelId, Choice, CommitSha, DevelopSubject, Idem, ItemReport, MergeMode,
-    MessageTs, PullStatus, RequestId, ReserveId, Role, RunState, Sha256Hex, Standing, ThreadId,
-    Usd, UserId,
+    ActivityState, BodyRef, BranchName, ChannelId, Choice, CommitSha, DevelopSubject, Entry, Epoch,
+    Idem, ItemReport, MergeMode, MessageTs, PullStatus, RequestId, ReserveId, Role, RunState,
+    Sha256Hex, Standing, ThreadId, Usd, UserId,
 };
 use serde::de::DeserializeOwned;
 
@@ -28,7 +28,15 @@ macro_rules! texts {
     )*};
 }
 texts!(
-    BodyRef, BranchName, ChannelId, Choice, CommitSha, Idem, MessageTs, PullStatus
+    ActivityState,
+    BodyRef,
+    BranchName,
+    ChannelId,
+    Choice,
+    CommitSha,
+    Idem,
+    MessageTs,
+    PullStatus
 );
 texts!(RequestId, ReserveId, Role, Sha256Hex, Standing, UserId);
 
@@ -42,6 +50,19 @@ impl FromSql for Usd {
     const NAME: &'static str = "nanodollars";
     fn from_value(value: Value<'_>) -> Option<Self> {
         i64::from_value(value).map(Self::from_nanos)
+    }
+}
+
+impl ToSql for Epoch {
+    fn to_value(&self) -> Value<'_> {
+        self.0.to_value()
+    }
+}
+
+impl FromSql for Epoch {
+    const NAME: &'static str = "the number of a process";
+    fn from_value(value: Value<'_>) -> Option<Self> {
+        u64::from_value(value).map(Self)
     }
 }
 
@@ -100,6 +121,7 @@ fn word<T: DeserializeOwned>(text: &str) -> Option<T> {
 }
 
 by_serde! {
+    ActivityState: word;
     BranchName: word;
     ChannelId: word;
     CommitSha: word;
@@ -113,6 +135,7 @@ by_serde! {
     RunState: word;
     Standing: word;
     DevelopSubject: document;
+    Entry: document;
     ItemReport: document;
     serde_json::Value: document;
 }

@@ -3,18 +3,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::http::HeaderMap;
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::warn;
 
 use super::post_of;
 use crate::{
-    agent_api::Caller,
-    error::{Refusal, Result, When, refuse},
+    error::{Refusal, Result, When},
     hub::App,
     identity::{self, Agent, BOT, BOT_USER, TEAM, tokens::random_text},
-    store::params,
+    store::{Db, Tx, params},
     web_api::{Call, args::Args, by_method, conversations},
     workspace::channels,
 };
@@ -23,73 +21,62 @@ use crate::{
 const FARTHEST: i64 = 120 * 24 * 3600;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-pub(in crate::web_api) async fn schedule(mut call: Call) -> Result<Value> {
-    conversations::by_name(&mut call).await?;
-    let post = post_of(&call)?;
+pub(in crate::web_api) fn schedule(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let post = post_of(call)?;
     post.says_something()?;
     let post_at = call.args.need("post_at", Refusal::InvalidTime)?;
     let post_at = post_at.parse::<i64>().map_err(|_| Refusal::InvalidTime)?;
+    let channel = call.channel(tx.db())?;
+    channels::writable(tx.db(), &channel)?;
+    let now = tx.db().now_ms();
+    Refusal::TimeInPast.when(post_at * 1000 <= now)?;
+    Refusal::TimeTooFar.when(post_at > now / 1000 + FARTHEST)?;
+    let id = format!("Q{}", &random_text()[..10]);
     let arguments = call.args.all().to_string();
-    let place = post.channel.clone();
-    let write = call.write_in(&place, move |tx, agent| {
-        channels::writable(tx.db(), &post.channel)?;
-        let now = tx.db().now_ms();
-        Refusal::TimeInPast.when(post_at * 1000 <= now)?;
-        Refusal::TimeTooFar.when(post_at > now / 1000 + FARTHEST)?;
-        let id = format!("Q{}", &random_text()[..10]);
-        tx.db().execute(
-            "INSERT INTO scheduled (id, agent, channel, post_at, arguments, created_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![id, agent.key, post.channel, post_at, arguments, now],
-        )?;
-        let message = json!({"type": "delayed_message", "text": post.text, "user": BOT_USER,
-            "bot_id": BOT, "team": TEAM, "blocks": post.blocks, "username": post.username});
-        Ok(
-            json!({"channel": post.channel, "scheduled_message_id": id, "post_at": post_at,
-            "message": message}),
-        )
-    });
-    write.await
+    tx.db().execute(
+        "INSERT INTO scheduled (id, agent, channel, post_at, arguments, created_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![id, call.agent.key, channel, post_at, arguments, now],
+    )?;
+    let message = json!({"type": "delayed_message", "text": post.text, "user": BOT_USER,
+        "bot_id": BOT, "team": TEAM, "blocks": post.blocks, "username": post.username});
+    Ok(
+        json!({"channel": channel, "scheduled_message_id": id, "post_at": post_at,
+        "message": message}),
+    )
 }
 
-pub(in crate::web_api) async fn delete(call: Call) -> Result<Value> {
+pub(in crate::web_api) fn delete(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
     const BAD: Refusal = Refusal::InvalidScheduledMessageId;
-    let (agent, channel) = (call.agent.clone(), call.args.channel()?);
     let id = call.args.need("scheduled_message_id", BAD)?;
-    let write = call.app.write(move |tx| {
-        agent.may_use(tx.db(), &channel)?;
-        let gone = tx.db().execute(
-            "DELETE FROM scheduled WHERE id = ?1 AND agent = ?2 AND channel = ?3",
-            params![id, agent.key, channel],
-        )?;
-        match gone {
-            0 => refuse(BAD),
-            _ => Ok(json!({})),
-        }
-    });
-    write.await
+    let channel = call.channel(tx.db())?;
+    let gone = tx.db().execute(
+        "DELETE FROM scheduled WHERE id = ?1 AND agent = ?2 AND channel = ?3",
+        params![id, call.agent.key, channel],
+    )?;
+    BAD.when(gone == 0)?;
+    Ok(json!({}))
 }
 
-pub(in crate::web_api) async fn list(call: Call) -> Result<Value> {
-    let (agent, channel) = (call.agent.clone(), call.args.text("channel"));
+pub(in crate::web_api) fn list(db: &Db, call: &Call) -> Result<Value> {
     let edge = |name| call.args.number(name).and_then(|at| i64::try_from(at).ok());
-    let (oldest, latest) = (edge("oldest"), edge("latest"));
-    let look = call.app.read(move |db| {
-        let rows = db.rows::<(String, String, i64, Value, i64)>(
-            "SELECT id, channel, post_at, arguments, created_ms FROM scheduled WHERE agent = ?1
-             AND (?2 IS NULL OR channel = ?2) AND (?3 IS NULL OR post_at >= ?3)
-             AND (?4 IS NULL OR post_at <= ?4) ORDER BY post_at, id",
-            params![agent.key, channel, oldest, latest],
-        )?;
-        let shown =
-            |(id, channel, post_at, said, created_ms): (String, String, i64, Value, i64)| {
-                json!({"id": id, "channel_id": channel, "post_at": post_at, "text": said["text"],
-                "date_created": created_ms / 1000})
-            };
-        Ok(rows.into_iter().map(shown).collect())
-    });
-    let found = look.await?;
-    conversations::page(&call, found, "scheduled_messages")
+    let rows = db.rows::<(String, String, i64, Value, i64)>(
+        "SELECT id, channel, post_at, arguments, created_ms FROM scheduled WHERE agent = ?1
+         AND (?2 IS NULL OR channel = ?2) AND (?3 IS NULL OR post_at >= ?3)
+         AND (?4 IS NULL OR post_at <= ?4) ORDER BY post_at, id",
+        params![
+            call.agent.key,
+            call.args.text("channel"),
+            edge("oldest"),
+            edge("latest")
+        ],
+    )?;
+    let shown = |(id, channel, post_at, said, created_ms): (String, String, i64, Value, i64)| {
+        json!({"id": id, "channel_id": channel, "post_at": post_at, "text": said["text"],
+            "date_created": created_ms / 1000})
+    };
+    let found = rows.into_iter().map(shown).collect();
+    conversations::page(call, found, "scheduled_messages")
 }
 
 /// Posts what is due, until the hub stops.
@@ -137,18 +124,8 @@ async fn post(app: &Arc<App>, id: String, agent: Agent, arguments: &str) {
     if !matches!(take.await, Ok(1)) {
         return;
     }
-    let caller = Caller {
-        app: Arc::clone(app),
-        agent,
-        fence: None,
-    };
-    let call = Call {
-        caller,
-        args: Args::of(arguments),
-        headers: HeaderMap::new(),
-        // It was taken out as the owner, so nobody else has it.
-        as_owner: false,
-    };
+    // It was taken out as the owner, so nobody else has it.
+    let call = Call::of_hub(app, agent, Args::of(arguments));
     if let Err(error) = by_method("chat.postMessage", call).await {
         warn!(id, %error, "a post for later was refused");
     }

@@ -43,32 +43,27 @@ fn markdown_of(call: &Call) -> Result<String> {
     }
 }
 
-pub(in crate::web_api) async fn start(call: Call) -> Result<Value> {
-    let markdown = markdown_of(&call)?;
-    let mut post = post_of(&call)?;
-    post.text = butler_slack::mrkdwn::from_markdown(&markdown);
+pub(in crate::web_api) fn start(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let markdown = markdown_of(call)?;
+    let post = post_of(call)?;
     Refusal::InvalidThreadTs.when(post.thread_ts.is_none())?;
-    let named = |field: &str| call.args.text(field).is_some();
-    let (user, team) = (named("recipient_user_id"), named("recipient_team_id"));
-    let place = post.channel.clone();
-    let write = call.write_in(&place, move |tx, agent| {
-        channels::writable(tx.db(), &post.channel)?;
-        if channels::get(tx.db(), &post.channel)?.kind != Kind::Direct {
-            Refusal::MissingRecipientUserId.when(!user)?;
-            Refusal::MissingRecipientTeamId.when(!team)?;
-        }
-        outbox::check_name(agent, post.username.as_deref())?;
-        let mut draft = outbox::draft_of(agent, &post, None);
-        draft.text.clone_from(&post.text);
-        draft.shape = Shape::Streaming;
-        let (ts, _) = message::write(tx, draft)?;
-        tx.db().execute(
-            "INSERT INTO streams (channel, ts, markdown) VALUES (?1, ?2, ?3)",
-            params![post.channel, ts, markdown],
-        )?;
-        Ok(json!({"channel": post.channel, "ts": ts}))
-    });
-    write.await
+    let channel = call.channel(tx.db())?;
+    channels::writable(tx.db(), &channel)?;
+    if channels::get(tx.db(), &channel)?.kind != Kind::Direct {
+        let unnamed = |field: &str| call.args.text(field).is_none();
+        Refusal::MissingRecipientUserId.when(unnamed("recipient_user_id"))?;
+        Refusal::MissingRecipientTeamId.when(unnamed("recipient_team_id"))?;
+    }
+    outbox::check_name(&call.agent, post.username.as_deref())?;
+    let mut draft = outbox::draft_of(&call.agent, &post, None);
+    draft.text = butler_slack::mrkdwn::from_markdown(&markdown);
+    draft.shape = Shape::Streaming;
+    let (ts, _) = message::write(tx, draft)?;
+    tx.db().execute(
+        "INSERT INTO streams (channel, ts, markdown) VALUES (?1, ?2, ?3)",
+        params![channel, ts, markdown],
+    )?;
+    Ok(json!({"channel": channel, "ts": ts}))
 }
 
 /// What was written of a message so far, while it is being written.
@@ -79,38 +74,36 @@ pub(crate) fn so_far(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<Opt
     )?)
 }
 
-pub(in crate::web_api) async fn go_on(call: Call, ends: bool) -> Result<Value> {
+pub(in crate::web_api) fn go_on(tx: &mut Tx<'_>, call: &Call, ends: bool) -> Result<Value> {
     let (channel, ts) = (call.args.channel()?, call.args.message()?);
-    let more = markdown_of(&call)?;
+    let more = markdown_of(call)?;
     Refusal::NoText.when(more.is_empty() && !ends)?;
     let mut blocks = blocks::checked(call.args.json("blocks", Refusal::InvalidBlocksFormat)?)?;
     if let Some(blocks) = &mut blocks {
         gate::clean_value(&call.app.redactor, blocks);
     }
-    let metadata = super::own_metadata(&call)?;
+    let metadata = super::own_metadata(call)?;
     Refusal::InvalidMetadataFormat.when(metadata.as_ref().is_some_and(is_card))?;
-    let write = call.write(move |tx, agent| {
-        let old = own_message(tx.db(), agent, &channel, &ts, Refusal::CantUpdateMessage)?;
-        let mut markdown =
-            so_far(tx.db(), &channel, &ts)?.ok_or(Refusal::MessageNotInStreamingState)?;
-        markdown.push_str(&more);
-        Refusal::MsgTooLong.when(markdown.chars().count() > 12_000)?;
-        let text = butler_slack::mrkdwn::from_markdown(&markdown);
-        let edit_ts = tx.next_ts().to_string();
-        let mut body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
-        if let Some(fields) = body.as_object_mut() {
-            fields.remove("edited");
-        }
-        body["streaming_state"] = json!(if ends { "completed" } else { "in_progress" });
-        note(tx, (&channel, &ts), (!ends).then_some(&markdown))?;
-        message::replace(tx, &channel, &old, &body)?;
-        let mut answer = json!({"channel": channel, "ts": ts});
-        if ends {
-            answer["message"] = body;
-        }
-        Ok(answer)
-    });
-    write.await
+    let not_own = Refusal::CantUpdateMessage;
+    let old = own_message(tx.db(), &call.agent, &channel, &ts, not_own)?;
+    let mut markdown =
+        so_far(tx.db(), &channel, &ts)?.ok_or(Refusal::MessageNotInStreamingState)?;
+    markdown.push_str(&more);
+    Refusal::MsgTooLong.when(markdown.chars().count() > 12_000)?;
+    let text = butler_slack::mrkdwn::from_markdown(&markdown);
+    let edit_ts = tx.next_ts().to_string();
+    let mut body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
+    if let Some(fields) = body.as_object_mut() {
+        fields.remove("edited");
+    }
+    body["streaming_state"] = json!(if ends { "completed" } else { "in_progress" });
+    note(tx, (&channel, &ts), (!ends).then_some(&markdown))?;
+    message::replace(tx, &channel, &old, &body)?;
+    let mut answer = json!({"channel": channel, "ts": ts});
+    if ends {
+        answer["message"] = body;
+    }
+    Ok(answer)
 }
 
 fn is_card(metadata: &Value) -> bool {

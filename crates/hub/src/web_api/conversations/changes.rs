@@ -9,11 +9,12 @@ use crate::{
     error::{Refusal, Result, When, refuse},
     identity::{Agent, BOT_USER, TEAM, id_of},
     log::{self, Happening},
-    store::{Tx, params},
+    store::{Db, Tx, params},
     web_api::Call,
     workspace::{
         Channel,
         channels::{self, Kind, members},
+        gate,
     },
 };
 
@@ -30,34 +31,32 @@ pub(super) fn tell(
     log::append(tx, Happening::new(thread, Some(agent.role), event)).map(drop)
 }
 
-/// Does something with the channel that a call names.
-async fn in_channel<T: Send + 'static>(
-    call: &Call,
-    work: impl FnOnce(&mut Tx<'_>, &Agent, &Channel) -> Result<T> + Send + 'static,
-) -> Result<T> {
-    let channel = call.args.channel()?;
-    let id = channel.clone();
-    call.write_in(&channel, move |tx, agent| {
-        let channel = channels::get(tx.db(), &id)?;
-        work(tx, agent, &channel)
-    })
-    .await
+/// The channel that a call names.
+fn channel_of(db: &Db, call: &Call) -> Result<Channel> {
+    channels::get(db, &call.channel(db)?)
 }
 
-/// Changes the channel that a call names, and answers with it.
-async fn change(
-    call: Call,
-    work: impl FnOnce(&mut Tx<'_>, &Agent, &Channel) -> Result<()> + Send + 'static,
-) -> Result<Value> {
-    let write = in_channel(&call, move |tx, agent, channel| {
-        work(tx, agent, channel)?;
-        let channel = channels::get(tx.db(), &channel.id)?;
-        Ok(json!({"channel": channels::shown(tx.db(), &channel)?}))
-    });
-    write.await
+/// The same for calls that direct messages have no answer for: they have neither name nor
+/// topic, and nobody can be asked into them.
+fn room_of(db: &Db, call: &Call) -> Result<Channel> {
+    let channel = channel_of(db, call)?;
+    not_direct(&channel)?;
+    Ok(channel)
 }
 
-/// Direct messages have neither name nor topic, and nobody can be asked into them.
+/// The same where the channel has to be open.
+fn open_room_of(db: &Db, call: &Call) -> Result<Channel> {
+    let channel = room_of(db, call)?;
+    channels::writable(db, &channel.id)?;
+    Ok(channel)
+}
+
+/// A channel as it is now.
+fn shown(db: &Db, channel: &Channel) -> Result<Value> {
+    let channel = channels::get(db, &channel.id)?;
+    Ok(json!({"channel": channels::shown(db, &channel)?}))
+}
+
 fn not_direct(channel: &Channel) -> Result<()> {
     match channel.kind {
         Kind::Public | Kind::Private => Ok(()),
@@ -93,165 +92,129 @@ fn moved(channel: &Channel) -> &'static str {
     }
 }
 
-pub(crate) async fn join(call: Call) -> Result<Value> {
-    let write = in_channel(&call, |tx, agent, channel| {
-        let is_in = members::is_in(tx.db(), channel, BOT_USER)?;
-        Refusal::MethodNotSupportedForChannelType.when(channel.kind != Kind::Public && !is_in)?;
-        Refusal::IsArchived.when(channel.archived)?;
-        if !is_in {
-            came(tx, agent, channel, BOT_USER)?;
-        }
-        let mut answer = json!({"channel": channels::shown(tx.db(), channel)?});
-        if is_in {
-            answer["warning"] = json!("already_in_channel");
-            answer["response_metadata"] = json!({"warnings": ["already_in_channel"]});
-        }
-        Ok(answer)
-    });
-    write.await
+pub(crate) fn join(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let channel = channel_of(tx.db(), call)?;
+    let is_in = members::is_in(tx.db(), &channel, BOT_USER)?;
+    Refusal::MethodNotSupportedForChannelType.when(channel.kind != Kind::Public && !is_in)?;
+    Refusal::IsArchived.when(channel.archived)?;
+    if !is_in {
+        came(tx, &call.agent, &channel, BOT_USER)?;
+    }
+    let mut answer = json!({"channel": channels::shown(tx.db(), &channel)?});
+    if is_in {
+        answer["warning"] = json!("already_in_channel");
+        answer["response_metadata"] = json!({"warnings": ["already_in_channel"]});
+    }
+    Ok(answer)
 }
 
-pub(crate) async fn leave(call: Call) -> Result<Value> {
-    let write = in_channel(&call, |tx, agent, channel| {
-        not_direct(channel)?;
-        if !members::is_in(tx.db(), channel, BOT_USER)? {
-            return Ok(json!({"not_in_channel": true}));
-        }
-        went(tx, agent, channel, BOT_USER)?;
-        Ok(json!({}))
-    });
-    write.await
+pub(crate) fn leave(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let channel = room_of(tx.db(), call)?;
+    if !members::is_in(tx.db(), &channel, BOT_USER)? {
+        return Ok(json!({"not_in_channel": true}));
+    }
+    went(tx, &call.agent, &channel, BOT_USER)?;
+    Ok(json!({}))
 }
 
-pub(crate) async fn invite(call: Call) -> Result<Value> {
-    let users = users_of(&call);
+pub(crate) fn invite(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let users = users_of(call);
     Refusal::NoUser.when(users.is_empty())?;
-    change(call, move |tx, agent, channel| {
-        not_direct(channel)?;
-        channels::writable(tx.db(), &channel.id)?;
-        for user in &users {
-            Refusal::CantInviteSelf.when(user == BOT_USER)?;
-            channels::user(tx.db(), &UserId::new(user.as_str()))?;
-            Refusal::AlreadyInChannel.when(members::is_in(tx.db(), channel, user)?)?;
-            came(tx, agent, channel, user)?;
-        }
-        Ok(())
-    })
-    .await
+    let channel = open_room_of(tx.db(), call)?;
+    for user in &users {
+        Refusal::CantInviteSelf.when(user == BOT_USER)?;
+        channels::user(tx.db(), &UserId::new(user.as_str()))?;
+        Refusal::AlreadyInChannel.when(members::is_in(tx.db(), &channel, user)?)?;
+        came(tx, &call.agent, &channel, user)?;
+    }
+    shown(tx.db(), &channel)
 }
 
-pub(crate) async fn kick(call: Call) -> Result<Value> {
+pub(crate) fn kick(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
     let user = call.args.need("user", Refusal::NoUser)?;
-    change(call, move |tx, agent, channel| {
-        not_direct(channel)?;
-        channels::writable(tx.db(), &channel.id)?;
-        Refusal::CantKickSelf.when(user == BOT_USER)?;
-        channels::user(tx.db(), &UserId::new(user.as_str()))?;
-        Refusal::NotInChannel.when(!members::is_in(tx.db(), channel, &user)?)?;
-        went(tx, agent, channel, &user)
-    })
-    .await?;
+    let channel = open_room_of(tx.db(), call)?;
+    Refusal::CantKickSelf.when(user == BOT_USER)?;
+    channels::user(tx.db(), &UserId::new(user.as_str()))?;
+    Refusal::NotInChannel.when(!members::is_in(tx.db(), &channel, &user)?)?;
+    went(tx, &call.agent, &channel, &user)?;
     Ok(json!({"errors": {}}))
 }
 
 /// Sets the topic or the purpose; they are told of as messages.
-pub(crate) async fn describe(call: Call, field: &'static str) -> Result<Value> {
-    let words = call.args.text(field).unwrap_or_default();
+pub(crate) fn describe(tx: &mut Tx<'_>, call: &Call, field: &str) -> Result<Value> {
+    let mut words = call.args.text(field).unwrap_or_default();
     Refusal::TooLong.when(words.chars().count() > 250)?;
-    let mut kept = words.clone();
-    crate::workspace::gate::clean_text(&call.app.redactor, &mut kept);
-    let set = kept.clone();
-    let mut answer = change(call, move |tx, agent, channel| {
-        channels::writable(tx.db(), &channel.id)?;
-        let sql = format!("UPDATE channels SET {field} = ?2 WHERE id = ?1");
-        tx.db().execute(&sql, params![channel.id, set])?;
-        let event = json!({"type": "message", "subtype": format!("channel_{field}"),
-            "user": BOT_USER, "channel": channel.id, "ts": tx.next_ts(), field: set,
-            "channel_type": channel.kind.channel_type(),
-            "text": format!("set the channel {field}: {set}")});
-        tell(tx, agent, &channel.id, event)
-    })
-    .await?;
-    answer[field] = json!(kept);
+    gate::clean_text(&call.app.redactor, &mut words);
+    let channel = channel_of(tx.db(), call)?;
+    channels::writable(tx.db(), &channel.id)?;
+    let sql = format!("UPDATE channels SET {field} = ?2 WHERE id = ?1");
+    tx.db().execute(&sql, params![channel.id, words])?;
+    let event = json!({"type": "message", "subtype": format!("channel_{field}"),
+        "user": BOT_USER, "channel": channel.id, "ts": tx.next_ts(), field: words,
+        "channel_type": channel.kind.channel_type(),
+        "text": format!("set the channel {field}: {words}")});
+    tell(tx, &call.agent, &channel.id, event)?;
+    let mut answer = shown(tx.db(), &channel)?;
+    answer[field] = json!(words);
     Ok(answer)
 }
 
 /// Puts a channel away, or takes it out again.
-pub(crate) async fn put_away(call: Call, away: bool) -> Result<Value> {
-    change(call, move |tx, agent, channel| {
-        not_direct(channel)?;
-        if channel.archived == away {
-            return refuse(match away {
-                true => Refusal::AlreadyArchived,
-                false => Refusal::NotArchived,
-            });
-        }
-        tx.db().execute(
-            "UPDATE channels SET archived = ?2 WHERE id = ?1",
-            params![channel.id, away],
-        )?;
-        let kind = if away {
-            "channel_archive"
-        } else {
-            "channel_unarchive"
-        };
-        let event = json!({"type": kind, "channel": channel.id, "user": BOT_USER});
-        tell(tx, agent, &channel.id, event)
-    })
-    .await?;
+pub(crate) fn put_away(tx: &mut Tx<'_>, call: &Call, away: bool) -> Result<Value> {
+    let channel = room_of(tx.db(), call)?;
+    let (already, kind) = match away {
+        true => (Refusal::AlreadyArchived, "channel_archive"),
+        false => (Refusal::NotArchived, "channel_unarchive"),
+    };
+    already.when(channel.archived == away)?;
+    tx.db().execute(
+        "UPDATE channels SET archived = ?2 WHERE id = ?1",
+        params![channel.id, away],
+    )?;
+    let event = json!({"type": kind, "channel": channel.id, "user": BOT_USER});
+    tell(tx, &call.agent, &channel.id, event)?;
     Ok(json!({}))
 }
 
-pub(crate) async fn rename(call: Call) -> Result<Value> {
-    let name = named(&call)?;
-    change(call, move |tx, agent, channel| {
-        not_direct(channel)?;
-        channels::writable(tx.db(), &channel.id)?;
-        Refusal::NameTaken.when(channel.name != name && channels::is_taken(tx.db(), &name)?)?;
-        tx.db().execute(
-            "UPDATE channels SET name = ?2 WHERE id = ?1",
-            params![channel.id, name],
-        )?;
-        let event = json!({"type": "channel_rename", "channel": {"id": channel.id, "name": name,
-            "name_normalized": name, "created": channel.created_ms / 1000}});
-        tell(tx, agent, &channel.id, event)
-    })
-    .await
+pub(crate) fn rename(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let name = named(call)?;
+    let channel = open_room_of(tx.db(), call)?;
+    Refusal::NameTaken.when(channel.name != name && channels::is_taken(tx.db(), &name)?)?;
+    tx.db().execute(
+        "UPDATE channels SET name = ?2 WHERE id = ?1",
+        params![channel.id, name],
+    )?;
+    let event = json!({"type": "channel_rename", "channel": {"id": channel.id, "name": name,
+        "name_normalized": name, "created": channel.created_ms / 1000}});
+    tell(tx, &call.agent, &channel.id, event)?;
+    shown(tx.db(), &channel)
 }
 
 /// How far the app has read; nobody here asks it.
-pub(crate) async fn mark(call: Call) -> Result<Value> {
+pub(crate) fn mark(db: &Db, call: &Call) -> Result<Value> {
     const BAD: Refusal = Refusal::BadTimestamp;
     call.args.need_ts("ts", BAD, BAD)?;
-    super::info(call).await?;
+    channel_of(db, call)?;
     Ok(json!({}))
 }
 
 /// A conversation of the app with one person or with several.
-pub(crate) async fn open(call: Call) -> Result<Value> {
-    if call.args.text("channel").is_some() {
-        let mut answer = super::info(call).await?;
+pub(crate) fn open(tx: &mut Tx<'_>, call: &Call) -> Result<Value> {
+    let (mut answer, known) = if call.args.text("channel").is_some() {
+        (super::info(tx.db(), call)?, true)
+    } else {
+        let (channel, known) = direct(tx, &call.agent.repo, &users_of(call))?;
+        let shown = match call.args.flag("return_im") {
+            true => channels::shown(tx.db(), &channel)?,
+            false => json!({"id": channel.id}),
+        };
+        (json!({"channel": shown}), known)
+    };
+    if known {
         answer["no_op"] = json!(true);
         answer["already_open"] = json!(true);
-        return Ok(answer);
     }
-    let users = users_of(&call);
-    let whole = call.args.flag("return_im");
-    let agent = call.agent.clone();
-    let write = call.app.write(move |tx| {
-        let (channel, known) = direct(tx, &agent.repo, &users)?;
-        let mut shown = channels::shown(tx.db(), &channel)?;
-        if !whole {
-            shown = json!({"id": channel.id});
-        }
-        let mut answer = json!({"channel": shown});
-        if known {
-            answer["no_op"] = json!(true);
-            answer["already_open"] = json!(true);
-        }
-        Ok(answer)
-    });
-    write.await
+    Ok(answer)
 }
 
 /// The conversation with these people, and whether there was one already.
@@ -289,7 +252,7 @@ pub(crate) fn direct(tx: &Tx<'_>, repo: &str, users: &[String]) -> Result<(Chann
     Ok((channel, false))
 }
 
-pub(crate) async fn close(call: Call) -> Result<Value> {
-    super::info(call).await?;
+pub(crate) fn close(db: &Db, call: &Call) -> Result<Value> {
+    channel_of(db, call)?;
     Ok(json!({"no_op": true, "already_closed": true}))
 }
