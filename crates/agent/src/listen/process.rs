@@ -171,6 +171,9 @@ fn listen<'a>(
                 Err(error) => warn!(%error, "an event could not be taken in"),
             }
         }
+        // Also where the hub let go of this process: what it has begun waits for a connection
+        // that does not come, and whoever keeps this process waits for its end.
+        working.cancel();
         workers.ended().await;
         restart::note_leaving(&agent);
         life.cancel();

@@ -219,9 +219,13 @@ async fn keep(
                 taken = true;
                 continue;
             }
-            // Nothing can be said before there is a new connection.
+            // Nothing can be said before there is a new connection. There may be none any more:
+            // a process that is told to end does not wait for it.
             Ok(Err(failure)) if failure.is_stale() => {
-                tokio::time::sleep(FIRST_PAUSE).await;
+                tokio::select! {
+                    () = cancel.cancelled() => return,
+                    () = tokio::time::sleep(FIRST_PAUSE) => {}
+                }
                 continue;
             }
             Ok(Err(failure)) => explain(&failure),

@@ -32,6 +32,8 @@ use crate::{
 const INSTALLS: &str = "`codebutler start` installs and starts them";
 /// The other way to run a team.
 const RUNS_HERE: &str = "`codebutler up` runs the team in this terminal";
+/// The same where the repository has joined a hub on another machine.
+const WORKS_HERE: &str = "`codebutler worker` runs the agents of this machine";
 
 /// The repo that a command was started in, and what keeps its services.
 struct Place {

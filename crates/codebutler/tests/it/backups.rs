@@ -141,6 +141,22 @@ fn unpacked(file: &Path, into: &Path) -> rusqlite::Connection {
     rusqlite::Connection::open(into.join("hub.sqlite3")).unwrap()
 }
 
+/// The same backup with a store that a later build has written.
+fn newer_than_this_build(file: &Path) -> PathBuf {
+    let folder = file.with_extension("unpacked");
+    let store = unpacked(file, &folder);
+    store.pragma_update(None, "user_version", 999).unwrap();
+    drop(store);
+    let newer = file.with_extension("newer");
+    let tar = std::process::Command::new("tar")
+        .args(["-czf", newer.to_str().unwrap(), "-C"])
+        .args([folder.to_str().unwrap(), "backup.json", "hub.sqlite3"])
+        .args(["threads", "machine"])
+        .status();
+    assert!(tar.unwrap().success());
+    newer
+}
+
 /// The money that logs say the hub has granted.
 fn granted(threads: &Path) -> Vec<String> {
     let mut found = Vec::new();
@@ -209,12 +225,23 @@ fn what_is_here_is_moved_aside_only_when_asked_for_and_secrets_only_when_wanted(
     assert!(scratch.home().join("config.json").exists());
     let strange = scratch.run(&["restore", "--replace", "README"]);
     assert_eq!(strange.code, 4, "{strange:?}");
+    // One that cannot be used leaves what is here where it is.
+    let newer = newer_than_this_build(Path::new(file));
+    let refused = scratch.run(&["restore", "--replace", newer.to_str().unwrap()]);
+    assert_ne!(refused.code, 0, "{refused:?}");
+    assert!(refused.err.contains("newer codebutler"), "{refused:?}");
+    assert_eq!(scratch.run(&["hub", "tokens"]).out, tokens);
 
     // A backup without the conversations must not look like one with them.
+    let other = scratch.root().join("../other.backup");
+    fs::rename(scratch.home().join("hub"), scratch.home().join("away")).unwrap();
+    let refused = scratch.run(&["backup", other.to_str().unwrap()]);
+    assert_eq!(refused.code, 4, "{refused:?}");
+    assert!(refused.err.contains("no conversations"), "{refused:?}");
+    assert!(!other.exists());
     let config = scratch.home().join("config.json");
     let machine = serde_json::json!({"hub": {"database": "postgres://nobody@127.0.0.1:9/none"}});
     fs::write(&config, machine.to_string()).unwrap();
-    let other = scratch.root().join("../other.backup");
     let refused = scratch.run(&["backup", other.to_str().unwrap()]);
     assert_ne!(refused.code, 0, "{refused:?}");
     assert!(refused.err.contains("127.0.0.1"), "{refused:?}");

@@ -10,11 +10,13 @@ use std::{
     time::Duration,
 };
 
-use butler_protocol::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, Role};
+use butler_protocol::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, Role, Secret};
 use butler_rehearsal::{Rehearsal, Scenario};
+use butler_slack::Socket;
 use butler_testkit::ScratchRepo;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::{
     activation_world::{free_port, kept},
@@ -318,6 +320,30 @@ async fn a_coder_that_stands_still_is_followed_and_refused_when_it_goes_on() {
         .collect();
     assert!(epochs.is_sorted(), "{epochs:?}");
     assert!(lines_with(&old, GAVE).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn coders_that_are_displaced_in_the_middle_of_their_work_end() {
+    let mut group = Group::start(scenario().paced(), [&[], &[]]).await;
+    let root = group.person.open(REQUEST).await;
+    group.person.press(&root, "Plan", "approve").await.unwrap();
+    group.until_line(&root, "First the tests").await;
+    // What counts from now on is somebody else; a database that has forgotten a connection
+    // says so of the very process that made it. Whoever keeps it starts it again, once it ends.
+    let hub: Url = group.person.hub.parse().unwrap();
+    let app = tokens(&group.scratch)["agents"]["coder"]["app"].take();
+    let app = Secret::new(app.as_str().unwrap());
+    let opening = Socket::open(&hub, app, CancellationToken::new());
+    let _newer = opening.await.unwrap();
+    let ended = async {
+        for coder in &mut group.coders {
+            while coder.child.try_wait().unwrap().is_none() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(120), ended).await;
+    waited.expect("both end, also the one that was at work");
 }
 
 /// Until something on the machines' disks holds.

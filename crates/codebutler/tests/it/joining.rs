@@ -310,6 +310,8 @@ async fn a_request_becomes_a_merge_with_two_roles_on_a_machine_that_joined() {
         &["chat", "--list"],
         &["link"],
         &["people"],
+        &["backup", "all.backup"],
+        &["restore", "all.backup"],
         &["start"],
     ] {
         let said = laptop.command(args).output().unwrap();

@@ -1,7 +1,7 @@
 //! The files that run the binary elsewhere say only what it understands: command lines,
 //! flags, ports, paths, variables and configuration are held against the binary itself.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use butler_config::Settings;
 use serde_json::Value;
@@ -203,6 +203,45 @@ fn machine(what: &str, config: &str) {
     );
 }
 
+/// What somebody may type who reads a page: lines of its blocks, and what stands in the text.
+fn commands_of(page: &str) -> BTreeSet<Vec<String>> {
+    let mut found = BTreeSet::new();
+    for (number, part) in page.split("```").enumerate() {
+        let is_block = number % 2 == 1;
+        let pieces: Vec<&str> = match is_block {
+            // What a line of a block says about its command stands behind a gap.
+            true => part
+                .lines()
+                .map(|line| line.split("   ").next().unwrap_or_default())
+                .collect(),
+            false => part.split('`').skip(1).step_by(2).collect(),
+        };
+        for piece in pieces {
+            let words = piece.split_whitespace().skip_while(|word| *word == "$");
+            let named = |word: &str| word.trim_matches('\'').replace("<role>", "pm");
+            let mut words = words.map(named);
+            if words.next().as_deref() == Some("codebutler") {
+                found.insert(words.collect());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_command_of_the_pages_for_operators_is_one_that_the_binary_understands() {
+    let mut all = BTreeSet::new();
+    for page in ["operations", "machines", "services"] {
+        let place = format!("../../docs/{page}.md");
+        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join(place);
+        all.extend(commands_of(&fs::read_to_string(place).unwrap()));
+    }
+    assert!(all.len() > 30, "{all:?}");
+    for words in all {
+        understood(&words);
+    }
+}
+
 #[test]
 fn ports_probes_and_secrets_of_the_manifest_fit_together() {
     let documents = parsed("kubernetes.yml");
@@ -221,10 +260,13 @@ fn ports_probes_and_secrets_of_the_manifest_fit_together() {
     // A hub is not ended because its database or Slack is away.
     assert_eq!(container["livenessProbe"]["tcpSocket"]["port"], *port);
     let asked = &container["readinessProbe"]["httpGet"];
-    let path = Value::from("/readyz");
+    // Agents come through the Service, which passes on to hubs that are ready only: a hub that
+    // waits for its first agent has to be one.
+    let path = Value::from("/readyz/store");
     assert_eq!((&asked["path"], &asked["port"]), (&path, port));
     assert_eq!(asked["scheme"], "HTTPS");
-    assert!(served.contains(".route(\"/readyz\""));
+    assert!(served.contains(".route(\"/readyz/store\""));
+    assert_eq!(service["publishNotReadyAddresses"], Value::Null);
     let name = text(&kind("Service")["metadata"]["name"]);
     let config = text(&kind("ConfigMap")["data"]["config.json"]);
     assert!(

@@ -10,7 +10,8 @@ use butler_hub::{HubError, StorePlace};
 
 use super::archive::{self, MACHINE, PRIVATE, STORE, Sheet, THREADS};
 use crate::{
-    CliError, Exit, Ui, commands::settings_here, log::now_ms, names, process::running, wiring,
+    CliError, Exit, Ui, commands::settings_here, hub_access, log::now_ms, names, process::running,
+    wiring,
 };
 
 /// Put back what `codebutler backup` saved, here or on another machine
@@ -29,6 +30,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = settings_here()?;
+    hub_access::beside_hub(&settings)?;
     let root = settings.root.clone();
     let home = &settings.home;
     fs::create_dir_all(home)?;
@@ -48,14 +50,29 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         )));
     }
     let place = place_of(&settings, &store)?;
-    match place.database() {
-        // What is in a database stays there; it has to be an empty one.
-        Some(_) => make_room(args.replace, &[&threads], ui)?,
-        None => make_room(args.replace, &[&store, &threads], ui)?,
-    }
+    // What is in a database stays there; it has to be an empty one.
+    let in_database = place.database().is_some();
+    let places: &[&Path] = match in_database {
+        true => &[&threads],
+        false => &[&store, &threads],
+    };
+    let taken = taken(args.replace, places)?;
+    // Before anything is moved: what is here goes on where the backup is refused.
     let copy = staging.path().join(STORE);
+    let beside = tempfile::Builder::new()
+        .prefix(".restore-")
+        .tempdir_in(home)?;
+    let made = beside.path().join("store");
     if copy.exists() {
+        let place = match in_database {
+            true => place,
+            false => StorePlace::from(&made),
+        };
         butler_hub::put_back(&copy, &place).map_err(not_put_back)?;
+    }
+    make_room(&taken, places, ui)?;
+    if made.is_dir() {
+        fs::rename(&made, &store)?;
     }
     if staging.path().join(THREADS).is_dir() {
         fs::rename(staging.path().join(THREADS), &threads)?;
@@ -115,19 +132,24 @@ fn nobody_runs(home: &Path, root: &Path, store: &Path, sheet: &Sheet) -> Result<
     Ok(())
 }
 
-/// Refuses to write over what is here, or moves it aside.
-fn make_room(replace: bool, places: &[&Path], ui: &Ui) -> Result<(), CliError> {
-    let is_taken = |place: &&&Path| {
+/// What is here already; refuses to write over it unless it may be moved aside.
+fn taken<'a>(replace: bool, places: &[&'a Path]) -> Result<Vec<&'a Path>, CliError> {
+    let is_taken = |place: &&Path| {
         let mut items = fs::read_dir(place).into_iter().flatten();
         items.next().is_some()
     };
-    let taken: Vec<&&Path> = places.iter().filter(is_taken).collect();
+    let taken: Vec<&Path> = places.iter().copied().filter(is_taken).collect();
     if let [first, ..] = taken.as_slice()
         && !replace
     {
         let error = CliError::user(format!("there is something already: {}", first.display()));
         return Err(error.hint("--replace moves it out of the way; nothing is deleted"));
     }
+    Ok(taken)
+}
+
+/// Moves aside what is in the way.
+fn make_room(taken: &[&Path], places: &[&Path], ui: &Ui) -> Result<(), CliError> {
     for place in taken {
         let mut aside = place.as_os_str().to_owned();
         aside.push(format!(".before-restore-{}", now_ms()));

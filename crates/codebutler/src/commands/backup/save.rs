@@ -9,7 +9,7 @@ use super::{
     archive::{self, MACHINE, PRIVATE, STORE, Sheet, THREADS},
     copy::Copied,
 };
-use crate::{CliError, Exit, Ui, commands::settings_here, wiring};
+use crate::{CliError, Exit, Ui, commands::settings_here, hub_access, wiring};
 
 /// Save the conversations and threads of this repo in one file; the team may run
 ///
@@ -31,6 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = settings_here()?;
+    hub_access::beside_hub(&settings)?;
     let file = &args.file;
     if file.exists() && !args.force {
         let error = CliError::user(format!("{} is there already", file.display()));
@@ -50,13 +51,19 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     copied.bring_up(&threads, &copy)?;
     let folder = wiring::hub_folder(&settings);
     let frozen = FrozenStore::freeze(&wiring::hub_store(&settings)).map_err(CliError::because)?;
+    // A backup without the conversations must not look like one with them.
+    let Some(frozen) = frozen else {
+        let error = CliError::user(format!(
+            "there are no conversations to save: no hub has worked in {}",
+            folder.display()
+        ));
+        return Err(error.hint("run it as the person whose hub it is, on the hub's machine"));
+    };
     // Nobody is answered from here on, so what is written now belongs together.
     copied.bring_up(&threads, &copy)?;
-    if let Some(frozen) = frozen {
-        let store = staging.path().join(STORE);
-        let copied = frozen.copy(&store, args.with_secrets);
-        copied.map_err(CliError::internal)?;
-    }
+    let store = staging.path().join(STORE);
+    let stored = frozen.copy(&store, args.with_secrets);
+    stored.map_err(CliError::internal)?;
     if args.with_secrets {
         let machine = staging.path().join(MACHINE);
         fs::create_dir(&machine)?;

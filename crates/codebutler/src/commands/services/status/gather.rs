@@ -36,6 +36,9 @@ pub(crate) struct RepoStatus {
     pub problem: Option<String>,
     /// Where the hub listens, while one runs.
     pub hub: Option<String>,
+    /// Whether it is one that this machine has joined.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub joined: bool,
     /// Whether the hub answers.
     pub hub_answers: bool,
     pub processes: Vec<ProcessStatus>,
@@ -178,6 +181,7 @@ pub(crate) async fn gather(
         elsewhere: elsewhere.collect(),
         root: settings.root.display().to_string(),
         hub: hub.map(String::from),
+        joined: joined.is_some(),
         hub_answers: told.is_some(),
         open_threads: told.as_ref().and_then(|told| told.open),
         threads_at_work: told.as_ref().and_then(|told| told.at_work),

@@ -5,7 +5,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use super::gather::{ProcessStatus, RepoStatus, State};
 use crate::{
     Paint,
-    commands::services::{INSTALLS, RUNS_HERE},
+    commands::services::{INSTALLS, RUNS_HERE, WORKS_HERE},
     process::running::HUB,
 };
 
@@ -36,7 +36,10 @@ fn of_repo(repo: &RepoStatus, now_ms: i64) -> Vec<String> {
     }
     let mut lines = Vec::new();
     if shown.is_empty() && repo.elsewhere.is_empty() {
-        lines.push(format!("nothing runs; {RUNS_HERE}, {INSTALLS} as services"));
+        lines.push(match repo.joined {
+            true => format!("nothing runs; {WORKS_HERE}"),
+            false => format!("nothing runs; {RUNS_HERE}, {INSTALLS} as services"),
+        });
     }
     if !shown.iter().any(|process| process.name == HUB)
         && let Some(hub) = &repo.hub
@@ -46,10 +49,11 @@ fn of_repo(repo: &RepoStatus, now_ms: i64) -> Vec<String> {
         } else {
             " does not answer"
         };
-        lines.push(format!(
-            "{HUB:<11} that of this machine, {hub}{}",
-            silent.red()
-        ));
+        let whose = match repo.joined {
+            true => "on another machine",
+            false => "that of this machine",
+        };
+        lines.push(format!("{HUB:<11} {whose}, {hub}{}", silent.red()));
     }
     if !repo.elsewhere.is_empty() {
         let roles = repo.elsewhere.join(", ");
@@ -213,6 +217,7 @@ mod tests {
             repo: "app".to_owned(),
             root: "/home/ana/app".to_owned(),
             hub: Some("http://127.0.0.1:7777/".to_owned()),
+            joined: false,
             hub_answers: true,
             problem: None,
             elsewhere: Vec::new(),
@@ -272,6 +277,27 @@ mod tests {
             "{said}"
         );
         assert!(said.ends_with("1 problem in the configuration"), "{said}");
+    }
+
+    #[test]
+    fn a_machine_that_joined_is_told_where_the_hub_is_and_how_its_agents_run() {
+        let absent = |name| ProcessStatus {
+            state: State::Absent,
+            note: None,
+            installed: false,
+            connected: None,
+            expected: false,
+            ..process(name)
+        };
+        let joined = RepoStatus {
+            joined: true,
+            ..repo(names().map(absent).collect())
+        };
+        let said = crate::ui::paint::plain(&text(&[joined], NOW).join("\n"));
+        assert!(said.contains("`codebutler worker`"), "{said}");
+        assert!(!said.contains("codebutler up"), "{said}");
+        let hub = "on another machine, http://127.0.0.1:7777/";
+        assert!(said.contains(hub), "{said}");
     }
 
     #[test]
