@@ -1,8 +1,9 @@
 //! A model endpoint that answers every request alike.
 
 use std::{
-    io::{Read, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
+    sync::{Arc, Mutex},
 };
 
 use serde_json::json;
@@ -64,4 +65,34 @@ pub(crate) fn wanting(key: &str, names: &[&str]) -> String {
         }
     });
     url
+}
+
+/// One that refuses every request, and keeps what it was sent.
+pub(crate) fn hearing() -> (String, Arc<Mutex<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let heard = Arc::new(Mutex::new(String::new()));
+    let keeps = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let (mut head, mut line) = (String::new(), String::new());
+            while stream.read_line(&mut line).is_ok_and(|read| read > 2) {
+                head.push_str(&std::mem::take(&mut line).to_lowercase());
+            }
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "));
+            let mut body = vec![0; length.map_or(0, |length| length.trim().parse().unwrap())];
+            stream.read_exact(&mut body).unwrap();
+            keeps
+                .lock()
+                .unwrap()
+                .push_str(&String::from_utf8_lossy(&body));
+            let answer =
+                "HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+            stream.get_mut().write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    (url, heard)
 }

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -11,7 +12,10 @@ use assert_cmd::cargo::cargo_bin;
 use butler_rehearsal::{Rehearsal, Scenario};
 use tokio_util::sync::CancellationToken;
 
-use crate::scratch::{Ran, Scratch, json_lines};
+use crate::{
+    endpoint,
+    scratch::{Ran, Scratch, json_lines},
+};
 
 /// Generous: the machine may be busy. Reaching it is a failure, not a measure.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -559,4 +563,41 @@ roles:
     let ran = alone.exec(&[&format!("--resume={session}"), "and now?"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "Still one.\n"), "{ran:?}");
     assert_eq!(alone.log().matches("This folder, on ").count(), 1);
+}
+
+/// A clone may hold links in the place of its instructions; what they lead to is the
+/// person's, and never ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn instructions_from_outside_of_the_folder_reach_no_model() {
+    let (url, heard) = endpoint::hearing();
+    let scratch = Scratch::without_git();
+    fs::create_dir_all(scratch.home()).unwrap();
+    let notes = scratch.home().join("notes");
+    fs::write(&notes, "what the person keeps to themselves\n").unwrap();
+    let root = scratch.root();
+    symlink(&notes, root.join("AGENTS.md")).unwrap();
+    scratch.write("docs/rules.md", "tabs, please\n");
+    symlink("docs/rules.md", root.join("CLAUDE.md")).unwrap();
+    let mut command = Command::new(cargo_bin!("codebutler"));
+    command
+        .current_dir(&root)
+        .env("CODEBUTLER_HOME", scratch.home())
+        .env("NO_COLOR", "1")
+        .args([
+            "exec",
+            "--model-url",
+            &url,
+            "--model",
+            "m",
+            "count the files",
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let ran = ended(command.spawn().unwrap());
+    let heard = heard.lock().unwrap();
+    assert!(heard.contains("count the files"), "{ran:?}");
+    assert!(!heard.contains("keeps to themselves"), "{heard}");
+    assert!(heard.contains("tabs, please"), "{heard}");
+    assert!(ran.err.contains("AGENTS.md"), "{ran:?}");
 }
