@@ -37,14 +37,14 @@ use crate::commands::{
     inspect::policy,
     run::up,
     services::start,
-    setup::doctor::{Finding, Level, forge},
+    setup::doctor::{Finding, Level, files, forge, git},
     setup::init::{
         answers::{Answers, Around},
         provider::Provider,
     },
 };
 use crate::{
-    cli,
+    address, cli,
     commands::{environment, git_will_do, no_repository},
     error::{CliError, show_problems},
     exit::Exit,
@@ -158,6 +158,15 @@ pub(crate) fn set_up(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let home = machine_folder(&environment).ok_or_else(|| {
         CliError::user("the home folder is not known").hint("set HOME or CODEBUTLER_HOME")
     })?;
+    // Before anything is asked or tried: no answer could mend these.
+    let has_config = home.join("config.json").exists();
+    if let Some(closed) = files::not_writable(&home).filter(|_| !has_config) {
+        let what = format!("{} cannot be written", closed.display());
+        return Err(CliError::user(what).hint(files::OPEN_IT));
+    }
+    if let Some(url) = &args.model_url {
+        address::check("--model-url", url)?;
+    }
     let (machine, _) = Settings::machine(&environment)?;
     let link = match &args.join {
         Some(text) => Some(found(text, &machine)?),
@@ -270,6 +279,13 @@ fn report(
     }
     for what in answers.open() {
         ui.note(format_args!("{} {what}", "warning:".yellow().bold()));
+    }
+    // Said here already: the next command would end with it.
+    if let Some(fix) = git::remote(root).fix {
+        ui.note(format_args!(
+            "{} there is no remote; {fix}",
+            "warning:".yellow().bold()
+        ));
     }
     if written.made.is_empty() {
         ui.line(format_args!(
