@@ -10,6 +10,7 @@ pub(crate) mod search;
 use std::{
     collections::BTreeMap,
     env,
+    io::ErrorKind,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -213,9 +214,17 @@ pub(crate) fn custom_patterns(settings: &Settings) -> Vec<CustomPattern> {
 pub(crate) fn repo_name(home: &Path, root: &Path) -> Result<String, CliError> {
     names::name_of(home, root).map_err(|error| {
         let file = home.join("repos.json");
-        CliError::user(format!("{}: {error}", file.display())).hint(
-            "it says which folder has which name; fix it, or remove it if there is one repository",
-        )
+        let hint = match error.kind() {
+            ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::NotADirectory => {
+                "make the folder writable, or let CODEBUTLER_HOME name another one"
+            }
+            _ => {
+                "it says which folder has which name; fix it, or remove it if there is one repository"
+            }
+        };
+        CliError::user(format!("{}: {error}", file.display())).hint(hint)
     })
 }
 

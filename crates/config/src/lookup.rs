@@ -45,15 +45,20 @@ pub fn bare_repository(start: &Path) -> Option<PathBuf> {
     start.ancestors().find(is_bare).map(Path::to_owned)
 }
 
+/// What commands that are only tried leave in the folder: `init` tries checks before
+/// it writes anything.
+const OF_A_TRIAL: [&str; 2] = ["branches", "cache"];
+
 /// The nearest folder at or above `start` that is set up, but not beyond the
-/// repository. The machine's own folder does not count, although it lies above
-/// most repositories under the same name.
+/// repository. A folder where checks were tried and nothing was written does not count,
+/// nor does the machine's own, although it lies above most repositories under the same
+/// name.
 pub fn set_up_root(start: &Path, machine: Option<&Path>) -> Option<PathBuf> {
     let start = fs::canonicalize(start).ok()?;
     let machine = machine.and_then(|folder| fs::canonicalize(folder).ok());
     let is_set_up = |dir: &Path| {
         fs::canonicalize(dir.join(FOLDER))
-            .is_ok_and(|folder| folder.is_dir() && Some(folder) != machine)
+            .is_ok_and(|folder| folder.is_dir() && !only_tried(&folder) && Some(folder) != machine)
     };
     for dir in start.ancestors() {
         if dir.join(".git").exists() {
@@ -66,6 +71,18 @@ pub fn set_up_root(start: &Path, machine: Option<&Path>) -> Option<PathBuf> {
         }
     }
     None
+}
+
+/// Whether there is something in it, and nothing but what a trial left.
+fn only_tried(folder: &Path) -> bool {
+    let entries: Vec<_> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect();
+    let of_a_trial =
+        |entry: &fs::DirEntry| OF_A_TRIAL.iter().any(|name| entry.file_name() == *name);
+    !entries.is_empty() && entries.iter().all(of_a_trial)
 }
 
 /// For the top of a linked worktree, the top of the main one.
@@ -154,11 +171,23 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_where_checks_were_only_tried_is_not_set_up() {
+        let (_keep, dir) = scratch();
+        repo(&dir);
+        fs::create_dir_all(dir.join(".codebutler/cache/npm")).unwrap();
+        fs::create_dir_all(dir.join(".codebutler/branches")).unwrap();
+        assert_eq!(set_up_root(&dir, None), None);
+        fs::write(dir.join(".codebutler/pm.md"), "# PM").unwrap();
+        assert_eq!(set_up_root(&dir, None), Some(dir));
+    }
+
+    #[test]
     fn a_linked_worktree_belongs_to_its_main_one() {
         let (_keep, dir) = scratch();
         let main = dir.join("main");
         repo(&main);
         fs::create_dir_all(main.join(".codebutler/branches")).unwrap();
+        fs::write(main.join(".codebutler/config.json"), "{}").unwrap();
         git(&main, &["worktree", "add", "-q", ".codebutler/branches/x"]);
         git(&main, &["worktree", "add", "-q", "../elsewhere"]);
         for top in [main.join(".codebutler/branches/x"), dir.join("elsewhere")] {

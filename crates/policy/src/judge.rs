@@ -46,7 +46,10 @@ pub fn judge(
     let weighed = || {
         let scope = permitted_scope(call, base_tier, c)?;
         let weight = confined(scope, weigh(call, base_tier, c)?)?;
-        Ok((scope, weight))
+        match weight.pushes && c.sandboxed {
+            true => Err(no_push()),
+            false => Ok((scope, weight)),
+        }
     };
     match weighed() {
         Err(refusal) => Judgement::Refuse(refusal),
@@ -64,6 +67,8 @@ struct Weight {
     part: Option<String>,
     /// Whether an approval opens the network.
     network: bool,
+    /// Whether it pushes from the worktree.
+    pushes: bool,
     /// Whether it runs only when the files were saved.
     must_save: bool,
     /// The hosts that a fetch stays on.
@@ -126,6 +131,7 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
         ask,
         part: None,
         network: false,
+        pushes: false,
         must_save: false,
         hosts: hosts.map(|mut hosts| {
             hosts.extend(host_in(call));
@@ -204,9 +210,19 @@ fn weigh_command(command: &str, c: &Circumstances<'_>) -> Weight {
         ask,
         part,
         network: assessment.network,
+        pushes: assessment.pushes,
         must_save,
         hosts: None,
     }
+}
+
+/// A person asked about a push would be asked in vain: the sandbox holds no
+/// credentials, and git's own folder is read-only there.
+fn no_push() -> Refusal {
+    refusal(
+        "commands cannot commit or push: they see git's own folder read-only, and no credentials",
+        "leave your changes as files: the hand-over, or the person who started you, commits and pushes them",
+    )
 }
 
 /// Whoever reviews tries things out in a checkout of their own, which is put right

@@ -242,6 +242,33 @@ fn what_needs_the_network_asks_for_it_whatever_its_tier() {
 }
 
 #[test]
+fn nobody_is_asked_about_a_push_that_the_sandbox_cannot_do() {
+    let setting = Setting::new();
+    let c = setting.circumstances(Role::Coder);
+    let judged =
+        |command: &str, c: &Circumstances<'_>| judge(&bash(command), Tier::WriteLocal, &[], c);
+    for command in [
+        "git push",
+        "git add -A && git commit -m 'fix' && git push -u origin HEAD",
+        "git push --force",
+        "(cd src && git push)",
+    ] {
+        let refusal = refused(judged(command, &c));
+        assert!(refusal.rule.contains("cannot commit or push"), "{command}");
+        assert!(refusal.instead.contains("leave your changes as files"));
+    }
+    // Somewhere else it is a command like any other.
+    asked(judged("cd /tmp/scratch && git push", &c));
+    ran(judged("git push --help", &c));
+    // Without a sandbox an approved one runs as the person would run it.
+    let bare = Circumstances {
+        sandboxed: false,
+        ..setting.circumstances(Role::Coder)
+    };
+    asked(judged("git push", &bare));
+}
+
+#[test]
 fn an_approval_is_void_when_anything_changed() {
     let mut setting = Setting::new();
     let script = |text: &str| vec![("deploy.sh".to_owned(), Sha256Hex::of(text))];
@@ -404,7 +431,7 @@ fn text_from_outside_keeps_an_activation_at_home() {
         ran(judge(&call(tool, json!({})), tier, &[], &tainted(role)));
     }
     asked(judge(
-        &bash("git push origin x"),
+        &bash("gh issue comment 1 -b x"),
         Tier::WriteLocal,
         &[],
         &tainted(Role::Coder),

@@ -106,7 +106,10 @@ pub enum Error {
     #[error("which remote? there are {names}, and none is called `origin`")]
     WhichRemote { names: String },
     /// The repository has no remote.
-    #[error("`{}` has no remote", path.display())]
+    #[error(
+        "`{}` has no remote: `git remote add origin <address>`; a bare repository on this machine will do",
+        path.display()
+    )]
     NoRemote { path: PathBuf },
     /// A remote on a host of which nobody said what answers there.
     #[error(

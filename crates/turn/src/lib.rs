@@ -57,4 +57,4 @@ pub use thread_fold::review::{Form, Ready};
 pub use thread_fold::seen::Seen;
 pub use thread_fold::surface::Surface;
 pub use thread_fold::waste::{Spent, SpentOn};
-pub use thread_fold::{Doing, Friction, ThreadFold};
+pub use thread_fold::{Doing, Friction, Request, ThreadFold};

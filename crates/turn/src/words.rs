@@ -159,10 +159,10 @@ pub(crate) fn decided(
     };
     let next = match (kind, choice) {
         (DecisionKind::Plan, Choice::Modify) => {
-            " Ask what should change unless they said so already, then propose a new plan."
+            " Once they have said what should change, propose a new plan."
         }
         (DecisionKind::Roadmap, Choice::Modify) => {
-            " Ask what should change unless they said so already, then propose it again."
+            " Once they have said what should change, propose it again."
         }
         (DecisionKind::Plan | DecisionKind::Roadmap | DecisionKind::Develop, Choice::Reject) => {
             " Do not go on with it."

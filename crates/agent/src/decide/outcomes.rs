@@ -60,7 +60,7 @@ pub(crate) async fn carry_out(
             poster
                 .ask_people(&context.thread, idem, people, "What should be different?")
                 .await?;
-            let said = "wants it changed; their next message says how, then propose it again";
+            let said = "was asked what should be different; their next message says it";
             Ok(until_they_speak(told(said, &person)))
         }
         (DecisionKind::Plan, _) => reject(context, order, &person).await,
@@ -78,7 +78,7 @@ pub(crate) async fn carry_out(
         (DecisionKind::Merge, Choice::Close) => close(context, order, &asked).await,
         (DecisionKind::Merge, _) => {
             let text = format!(
-                "Held by {person}: the pull request stays open. say `merge` or `close` to get its card again."
+                "Held by {person}: the pull request stays open. Say `merge` or `close` to get its card again."
             );
             context.say_of(&order.request, "held", &text).await?;
             Ok(ToolOutcome::ok(text).then(Then::End))

@@ -6,6 +6,9 @@
 use butler_protocol::{Finding, FindingKind, Severity, TestLevel};
 use butler_turn::Form;
 
+/// Where a test is that there is not.
+pub(crate) const NO_PLACE: &str = "missing";
+
 /// The rows of the risk matrix.
 const AREAS: [&str; 4] = ["security", "performance", "compatibility", "correctness"];
 
@@ -74,7 +77,7 @@ impl FormChecks for Form {
                 id: String::new(),
                 kind: FindingKind::Test,
                 severity: Severity::High,
-                place: "missing".to_owned(),
+                place: NO_PLACE.to_owned(),
                 evidence: format!("no {} test: {}", test.level.as_str(), test.what),
                 fix: "add it".to_owned(),
             })

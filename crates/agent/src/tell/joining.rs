@@ -35,11 +35,12 @@ pub(crate) fn by_runtime(event: EventId, text: String) -> Heard {
 
 /// How much of a card is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cards {
+pub(crate) enum Cards<'t> {
     /// Everything on it.
     Whole,
-    /// Its headline: what stands on it comes with the message at hand.
-    Headlines,
+    /// Its headline: what stands on it comes with the message at hand, and so does
+    /// this request, which is not told twice.
+    Headlines(&'t str),
 }
 
 /// The thread before `until` as one text; `None` when there is nothing to tell.
@@ -47,12 +48,13 @@ pub(crate) fn so_far(
     messages: &[Message],
     until: Option<&MessageTs>,
     names: &HashMap<UserId, String>,
-    cards: Cards,
+    cards: Cards<'_>,
 ) -> Option<String> {
     let before = messages
         .iter()
         .filter(|message| until.is_none_or(|until| message.ts < *until))
-        .filter(|message| is_work(message));
+        .filter(|message| is_work(message))
+        .filter(|message| !comes_anyway(message, cards));
     told(
         "The thread before you were called:",
         before
@@ -128,6 +130,15 @@ enum Weight {
     Decision,
     /// The request and the plan: without them nobody knows what the work is.
     Task,
+}
+
+/// Whether the message at hand quotes it whole.
+fn comes_anyway(message: &Message, cards: Cards<'_>) -> bool {
+    let Cards::Headlines(request) = cards else {
+        return false;
+    };
+    let said = mrkdwn::plain(&message.text);
+    is_persons(message) && without_mentions(&said, None).trim() == request.trim()
 }
 
 fn weight(message: &Message, all: &[Message]) -> Weight {
@@ -223,14 +234,17 @@ pub(crate) fn hosts_named(messages: &[Message]) -> Vec<String> {
 }
 
 /// One message as a line.
-pub(crate) fn line(message: &Message, names: &HashMap<UserId, String>, cards: Cards) -> String {
+pub(crate) fn line(message: &Message, names: &HashMap<UserId, String>, cards: Cards<'_>) -> String {
     let person = message.user.as_ref();
     let person = person.map(|user| person_name(names.get(user).map_or("", String::as_str)));
     let who = message.username.as_deref().or(person).unwrap_or("somebody");
     let named = with_names(&message.text, |id| names.get(&UserId::new(id)).cloned());
     let mut text = mrkdwn::unescape(&named);
     for body in bodies(message).filter(|_| cards == Cards::Whole) {
-        let _ = write!(text, "\n{body}");
+        // A question with buttons says the same in both places.
+        if body != text {
+            let _ = write!(text, "\n{body}");
+        }
     }
     format!("- {who}: {}", text.replace('\n', "\n  "))
 }
@@ -364,11 +378,27 @@ mod tests {
         let text = so_far(&messages, None, &names, Cards::Whole).unwrap();
         assert!(text.contains("- ana: a <b> please\n"), "{text}");
         assert!(text.contains("  Done when:\n      - it works"), "{text}");
-        let short = so_far(&messages, None, &names, Cards::Headlines).unwrap();
+        let short = so_far(&messages, None, &names, Cards::Headlines("")).unwrap();
         assert!(
             short.contains("Plan: b") && !short.contains("it works"),
             "{short}"
         );
+        assert!(short.contains("a <b> please"), "{short}");
+        let quoted = Cards::Headlines("a <b> please");
+        let shorter = so_far(&messages, None, &names, quoted).unwrap();
+        assert!(
+            shorter.contains("Plan: b") && !shorter.contains("please"),
+            "{shorter}"
+        );
+    }
+
+    #[test]
+    fn a_question_with_buttons_is_told_once() {
+        let asked = json!({"ts": ts(1), "username": "codebutler.coder", "text": "Not run. Why?",
+            "blocks": [{"type": "markdown", "text": "Not run. Why?"}, {"type": "actions"}]});
+        let messages = [serde_json::from_value(asked).unwrap()];
+        let text = so_far(&messages, None, &HashMap::new(), Cards::Whole).unwrap();
+        assert_eq!(text.matches("Not run. Why?").count(), 1, "{text}");
     }
 
     #[test]

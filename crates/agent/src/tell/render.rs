@@ -9,7 +9,11 @@ use butler_protocol::{
     Remark, Retrospective, ReviewPlan, Risk, Task, Usd, Verdict, count_of,
 };
 
-use crate::{decide::evidence, listen::shortcut, tell::forge_text};
+use crate::{
+    decide::{evidence, review::NO_PLACE},
+    listen::shortcut,
+    tell::forge_text,
+};
 
 /// What the Reviewer of a simple plan is told.
 const ONE_PASS: &str = "\n\nFast track: the plan is simple, so one pass is enough: the verdict \
@@ -193,12 +197,12 @@ fn design_text(design: &Design) -> String {
     text.trim_end().to_owned()
 }
 
-/// Whether its briefing holds the whole plan.
-pub(crate) fn brings_plan(body: &HandOver) -> bool {
+/// The task whose request and plan its briefing holds whole.
+pub(crate) fn brings_task(body: &HandOver) -> Option<&Task> {
     match body {
-        HandOver::Task(_) => true,
-        HandOver::ReadyForReview { task, round, .. } => task.is_some() && *round == 1,
-        _ => false,
+        HandOver::Task(task) => Some(task),
+        HandOver::ReadyForReview { task, round, .. } => task.as_deref().filter(|_| *round == 1),
+        _ => None,
     }
 }
 
@@ -246,11 +250,11 @@ fn verdict_text(verdict: &Verdict, pr: &str) -> String {
         "asks for changes"
     };
     let mut text = format!(
-        "review of {pr} at `{}`, round {}: {word}.\n\n{}\n",
+        "review of {pr} at `{}`, round {}: {word}.\n",
         short_sha(verdict.head.as_str()),
-        verdict.round,
-        verdict.summary
+        verdict.round
     );
+    summary(&mut text, &verdict.summary);
     if verdict.approved
         && !verdict
             .observed
@@ -300,15 +304,22 @@ fn another_base(pr: &str) -> String {
 /// What the change is judged by, before it is.
 fn review_text(review: &ReviewPlan) -> String {
     let mut text = format!(
-        "what I review `{}` by, round {}.\n\n{}\n",
+        "what I review `{}` by, round {}.\n",
         short_sha(review.head.as_str()),
-        review.round,
-        review.summary
+        review.round
     );
+    summary(&mut text, &review.summary);
     bullets(&mut text, "Must always hold", &review.invariants);
     bullets(&mut text, "Risks", review.risks.iter().map(risk));
     bullets(&mut text, "Tests", review.tests.iter().map(test));
     text.trim_end().to_owned()
+}
+
+/// What the Reviewer says besides its lists, if anything.
+fn summary(text: &mut String, said: &str) {
+    if !said.trim().is_empty() {
+        let _ = writeln!(text, "\n{said}");
+    }
 }
 
 fn test(test: &PlannedTest) -> String {
@@ -331,12 +342,15 @@ fn risk(risk: &Risk) -> String {
 
 /// A finding as one line.
 pub(crate) fn finding(finding: &Finding) -> String {
+    let place = match finding.place.as_str() {
+        NO_PLACE => String::new(),
+        place => format!("{place} "),
+    };
     format!(
-        "{} [{}/{}] {} {} → {}",
+        "{} [{}/{}] {place}{} → {}",
         finding.id,
         format!("{:?}", finding.kind).to_lowercase(),
         format!("{:?}", finding.severity).to_lowercase(),
-        finding.place,
         finding.evidence,
         finding.fix
     )

@@ -204,7 +204,8 @@ impl ChatTool for HandOverTool {
     }
 
     async fn act(context: &CallContext<'_>, input: Input) -> Answer {
-        if input.text.trim().is_empty() {
+        // What a change is judged by stands in fields of its own.
+        if input.text.trim().is_empty() && !matches!(input.kind, Kind::ReviewPlan) {
             let refusal = "`text` is missing: what the other side needs to know";
             return refuse(refusal);
         }

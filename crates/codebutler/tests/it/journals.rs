@@ -56,8 +56,8 @@ async fn a_page_is_committed_where_the_config_wants_it_and_decisions_can_be_read
     assert_eq!(code, Some(0), "{shown}");
     for part in [
         "pm  approval: ask a person (of Approve, Modify, Reject); plan card",
-        "pm  approval: Approve; ",
-        "lead  approval: Merge; ",
+        "pm  approval: Approve; the user on card ",
+        "lead  approval: Merge; the user on card ",
     ] {
         assert!(shown.contains(part), "“{part}” is missing in\n{shown}");
     }

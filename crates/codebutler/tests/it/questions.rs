@@ -161,7 +161,8 @@ fn a_wrong_answer_is_said_and_asked_again_and_nothing_is_lost() {
     terminal.expect_next(PROVIDER);
     terminal.press("another address\r");
     terminal.expect_next("Address");
-    instead(&mut terminal, "http://127.0.0.1:1/v1");
+    // Typed as it is: nothing stands there that would have to be cleared first.
+    terminal.press("http://127.0.0.1:1/v1\r");
     terminal.expect_next("Connection refused");
     terminal.expect_next("What now?");
     terminal.press("\r");
@@ -279,6 +280,27 @@ fn a_machine_that_is_set_up_is_not_asked_about_models_again_unless_they_are_gone
     let (code, screen) = terminal.end();
     assert_eq!(code, 0, "{screen}");
     assert!(machine(&scratch).contains(&key), "{}", machine(&scratch));
+}
+
+#[test]
+fn what_no_answer_could_mend_is_said_before_the_first_question() {
+    let scratch = Scratch::new();
+    let file = scratch.home().with_file_name("no-folder");
+    std::fs::write(&file, "").unwrap();
+    let before = scratch.files();
+    let terminal = Terminal::start(&scratch, &["init", "--model-url", "nonsense"]);
+    let (code, screen) = terminal.end();
+    assert_eq!(code, 4, "{screen}");
+    assert!(screen.contains("--model-url nonsense"), "{screen}");
+    assert!(!screen.contains(CHAT), "{screen}");
+
+    let mut command = scratch.codebutler(&["init"]);
+    command.env("CODEBUTLER_HOME", file.join("below"));
+    let (code, screen) = Terminal::of(command, None).end();
+    assert_eq!(code, 4, "{screen}");
+    assert!(screen.contains("no-folder cannot be written"), "{screen}");
+    assert!(!screen.contains(CHAT), "{screen}");
+    assert_eq!(scratch.files(), before);
 }
 
 #[test]

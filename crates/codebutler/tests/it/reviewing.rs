@@ -25,7 +25,7 @@ async fn a_review_has_two_passes_and_asks_for_tests_before_logic() {
     let first = said("round 1: asks for changes");
     let back = &texts(&thread)[first];
     assert!(
-        back.contains("F1 [test/high] missing no unit test: a file of one line"),
+        back.contains("F1 [test/high] no unit test: a file of one line"),
         "{back}"
     );
     let plan = said("what I review");

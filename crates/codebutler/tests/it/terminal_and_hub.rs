@@ -21,6 +21,23 @@ use crate::{
 
 const UP: [&str; 3] = ["up", "--listen", "127.0.0.1:0"];
 
+/// Whoever has no remote yet reads what is missing and how to get it, without a doctor.
+#[test]
+fn up_without_a_remote_says_how_to_get_one() {
+    let scratch = Scratch::new();
+    let url = listing(&["m"]);
+    let init = scratch.run(&["init", "--yes", "--model-url", &url]);
+    assert_eq!(init.code, 0, "{init:?}");
+    assert!(
+        init.err
+            .contains("there is no remote; agents cannot start without one: `git remote add"),
+        "{init:?}"
+    );
+    let (code, out, err) = Running::start(&mut scratch.codebutler(&UP)).ended();
+    assert_eq!(code, 4, "{out}\n{err}");
+    assert!(err.contains("has no remote: `git remote add"), "{err}");
+}
+
 #[test]
 fn up_tells_once_why_no_agent_can_start_and_ends() {
     let scratch = Scratch::new();

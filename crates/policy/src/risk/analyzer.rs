@@ -104,6 +104,11 @@ impl<'a> Analyzer<'a> {
         }
     }
 
+    /// It pushes from the worktree.
+    pub(super) const fn pushes(&mut self) {
+        self.worst.pushes = true;
+    }
+
     fn here(&self) -> Option<String> {
         Some(self.part.clone()).filter(|part| !part.is_empty())
     }

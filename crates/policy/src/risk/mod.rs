@@ -71,6 +71,8 @@ pub struct Assessment {
     pub network: bool,
     /// The first part that needs the network, as it was written.
     pub network_part: Option<String>,
+    /// Whether it pushes from the worktree, which nothing in the sandbox can do.
+    pub pushes: bool,
     /// Whether it asks only for what happens to files of the worktree, which are
     /// saved before and can be brought back.
     pub undoable: bool,
@@ -85,6 +87,7 @@ impl Assessment {
             row: None,
             network: false,
             network_part: None,
+            pushes: false,
             undoable: true,
         }
     }

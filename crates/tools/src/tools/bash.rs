@@ -73,6 +73,11 @@ impl Bash {
     }
 }
 
+/// What git says when it wants to write its own files, which commands only read.
+const GIT_CANNOT_WRITE: &str = "Read-only file system";
+const WHO_COMMITS: &str = "git's own folder is read-only for commands: nothing is committed, stashed or \
+    switched here. Leave your changes as files; they are committed after you";
+
 /// Waits for the command; a red one carries the warning of the preparation.
 async fn run_to_its_end(
     permit: &Permit,
@@ -92,10 +97,19 @@ async fn run_to_its_end(
     if let Some(warning) = warning.filter(|_| !exit.success()) {
         text.push_str(&format!("\n[{warning}]"));
     }
+    if !exit.success() && wrote_to_git(output) {
+        text.push_str(&format!("\n[{WHO_COMMITS}]"));
+    }
     Ok(ToolOutcome {
         ok: exit.success(),
         ..ToolOutcome::ok(text)
     })
+}
+
+/// Whether git failed because it could not write its own folder.
+fn wrote_to_git(output: &str) -> bool {
+    let mut lines = output.lines();
+    lines.any(|line| line.contains("/.git/") && line.ends_with(GIT_CANNOT_WRITE))
 }
 
 fn seconds(asked: Option<u32>) -> Duration {
@@ -135,4 +149,20 @@ fn about_jobs(context: &ToolContext, command: &str) -> Option<Result<String, Str
         ["job", "stop", job] => number(job).and_then(|job| context.jobs().stop(job)),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_tries_to_commit_is_told_that_commands_do_not() {
+        let git = "fatal: Unable to create '/home/you/app/.git/worktrees/x/index.lock': Read-only file system";
+        assert!(wrote_to_git(git));
+        assert!(wrote_to_git(&format!("On branch x\n{git}\n")));
+        assert!(!wrote_to_git(
+            "cp: cannot create '/usr/x': Read-only file system"
+        ));
+        assert!(!wrote_to_git("fatal: not a git repository: '/tmp/.git/'"));
+    }
 }

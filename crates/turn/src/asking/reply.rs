@@ -2,7 +2,9 @@
 //! not: an empty one, one with the markup of a tool call in it, one that
 //! announces work and stops there, and one that was cut off.
 
+use butler_policy::tools_with_rights;
 use butler_protocol::without_code;
+use serde_json::Value;
 
 /// What an answer without calls is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +82,7 @@ pub(crate) fn judge(text: Option<&str>) -> Quality {
     };
     let prose = prose.replace('’', "'").to_lowercase();
     let leaks = MARKUP.iter().any(|mark| prose.contains(mark));
-    if leaks || prose.starts_with("functions.") || is_bare_call(&prose) {
+    if leaks || prose.starts_with("functions.") || is_bare_call(&prose) || ends_in_a_call(text) {
         return Quality::Markup;
     }
     if is_promise(&prose) {
@@ -96,9 +98,32 @@ fn only_block(text: &str) -> Option<(&str, &str)> {
     (!inner.contains("```")).then_some((language.trim(), inner))
 }
 
+/// Words, and then nothing but a block with the JSON of a call of a tool that there
+/// is: whoever explains one to a person goes on after it, or makes up its name.
+fn ends_in_a_call(text: &str) -> bool {
+    let last = text.strip_suffix("```").and_then(|text| {
+        let (_, block) = text.rsplit_once("```")?;
+        block.split_once('\n')
+    });
+    let Some((_, inside)) = last else {
+        return false;
+    };
+    let Ok(Value::Object(call)) = serde_json::from_str(inside.trim()) else {
+        return false;
+    };
+    let named = ["name", "tool"]
+        .iter()
+        .find_map(|key| call.get(*key)?.as_str());
+    let with = ["arguments", "parameters", "input"];
+    named.is_some_and(|name| tools_with_rights().any(|tool| tool == name))
+        && with
+            .iter()
+            .any(|key| call.get(*key).is_some_and(Value::is_object))
+}
+
 /// The text is the JSON of a call.
 fn is_bare_call(text: &str) -> bool {
-    let Ok(serde_json::Value::Object(object)) = serde_json::from_str(text.trim()) else {
+    let Ok(Value::Object(object)) = serde_json::from_str(text.trim()) else {
         return false;
     };
     let any = |keys: [&str; 3]| keys.iter().any(|key| object.contains_key(*key));

@@ -59,6 +59,7 @@ fn replies_that_nobody_may_read() {
         "{\"tool\": \"Read\", \"input\": {\"path\": \"a\"}}",
         "```tool_code\nread(\"a\")\n```",
         "```xml\n<tool_call>Read</tool_call>\n```",
+        "Here is the plan:\n\n```json\n{\"name\": \"ProposePlan\", \"arguments\": {\"title\": \"x\"}}\n```",
         "Thought: look first\nAction: Read\nAction Input: {\"path\": \"a\"}",
     ] {
         check(reply, &MARKUP);
@@ -86,6 +87,8 @@ fn replies_that_only_look_bad() {
         "```rust\nfn main() {}\n```",
         "The config is:\n```json\n{\"name\": \"x\", \"arguments\": []}\n```",
         "{\"answer\": 42}",
+        "A client calls it so:\n```json\n{\"name\": \"add_note\", \"arguments\": {\"text\": \"x\"}}\n```",
+        "It sent\n```json\n{\"name\": \"Read\", \"arguments\": {\"path\": \"a\"}}\n```\nand got nothing.",
         "Let me know if you need anything else.",
         "I will now wait for your approval.",
         "I'm going to need your decision first.",

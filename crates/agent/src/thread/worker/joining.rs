@@ -22,7 +22,7 @@ impl Worker {
     pub(super) async fn context(
         &mut self,
         until: Option<&MessageTs>,
-        cards: Cards,
+        cards: Cards<'_>,
     ) -> Result<(Vec<Heard>, Vec<File>), AgentError> {
         let at_work = self.machine.activation().is_some() && self.machine.parked().is_none();
         if self.edge.joined && at_work {

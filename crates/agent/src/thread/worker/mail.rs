@@ -86,10 +86,8 @@ impl Worker {
         hand_over: Option<Box<HandOver>>,
         files: Vec<File>,
     ) -> Result<bool, AgentError> {
-        let cards = match &hand_over {
-            Some(body) if render::brings_plan(body) => Cards::Headlines,
-            _ => Cards::Whole,
-        };
+        let task = hand_over.as_deref().and_then(render::brings_task);
+        let cards = task.map_or(Cards::Whole, |task| Cards::Headlines(&task.request));
         let (mut all, mut attached) = self.context(heard.ts.as_ref(), cards).await?;
         attached.extend(files);
         attached.extend(attached::of_hand_over(hand_over.as_deref()));

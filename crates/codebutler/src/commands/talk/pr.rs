@@ -226,8 +226,7 @@ fn check_word(state: CheckState) -> &'static str {
 pub(crate) fn trouble(error: Error) -> CliError {
     match error {
         Error::NoPull { .. } => CliError::user(error).hint("`codebutler pr list --all` lists them"),
-        Error::NoRemote { .. } => CliError::user(error)
-            .hint("pull requests live on the remote; add one with `git remote add`"),
+        Error::NoRemote { .. } => CliError::user(error).hint("pull requests live on the remote"),
         Error::NotARepo { .. } | Error::WhichRemote { .. } | Error::Empty { .. } => {
             CliError::user(error)
         }

@@ -98,7 +98,11 @@ async fn bring_back(
         .rsplit_once('/')
         .map_or("undo", |(name, _)| name);
     let undo = Undo::of(&wanted.folder, name)
-        .ok_or_else(|| CliError::user(format!("{} is gone", wanted.folder.display())))?;
+        .ok_or_else(|| {
+            CliError::user(format!("{} is gone", wanted.folder.display())).hint(
+                "files go back to where they were saved; a thread that was merged or closed has no worktree any more",
+            )
+        })?;
     let restored = undo.restore(wanted, cancel).await.map_err(pr::trouble)?;
     if args.json {
         let done = json!({"written": restored.written, "removed": restored.removed});

@@ -7,8 +7,17 @@ use super::*;
 pub(super) const CODE: &[(&str, Code)] = &[
     ("git", git),
     ("git-read", read),
-    ("git-push", |analyzer, call, _| {
-        push(analyzer, verb(call, "push")?);
+    ("git-push", |analyzer, call, state| {
+        let args = verb(call, "push")?;
+        let root = analyzer.ctx.root;
+        if state
+            .cwd
+            .as_deref()
+            .is_some_and(|cwd| place::is_beneath(cwd, root))
+        {
+            analyzer.pushes();
+        }
+        push(analyzer, args);
         None
     }),
     ("git-config", |analyzer, call, state| {

@@ -43,7 +43,10 @@ pub(crate) fn explain(args: &Explain, ui: &Ui) -> Result<Exit, CliError> {
         ui.line(format_args!("  by the line: {row}"))?;
     }
     if found.network {
-        ui.line("  it needs the network, so it asks: only an approval opens it")?;
+        ui.line(match found.pushes {
+            true => "  in the sandbox it is refused: the hand-over pushes, never a command",
+            false => "  it needs the network, so it asks: only an approval opens it",
+        })?;
     }
     Ok(Exit::Done)
 }

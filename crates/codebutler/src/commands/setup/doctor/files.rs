@@ -2,6 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
+use rustix::fs::{Access, access};
+
 use butler_config::{Endpoint, EndpointKind, Settings};
 use butler_protocol::Role;
 
@@ -23,9 +25,16 @@ pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     findings
 }
 
+/// What helps where the machine folder cannot be written.
+pub(crate) const OPEN_IT: &str = "make it writable, or let CODEBUTLER_HOME name another folder";
+
 fn private_folder(home: &Path) -> Option<Finding> {
-    let mode = fs::metadata(home).ok()?.permissions().mode() & 0o777;
     let name = "machine folder";
+    if let Some(closed) = not_writable(home) {
+        let what = format!("{} cannot be written", closed.display());
+        return Some(Finding::failed(name, what, OPEN_IT));
+    }
+    let mode = fs::metadata(home).ok()?.permissions().mode() & 0o777;
     Some(if mode & 0o077 == 0 {
         Finding::ok(name, home.display().to_string())
     } else {
@@ -36,6 +45,14 @@ fn private_folder(home: &Path) -> Option<Finding> {
         )
         .repaired_by(Repair::Mode(home.to_owned(), 0o700))
     })
+}
+
+/// The folder itself, or the one in which it would be made, where nothing can be
+/// written there.
+pub(crate) fn not_writable(home: &Path) -> Option<&Path> {
+    let there = home.ancestors().find(|dir| dir.exists())?;
+    let open = there.is_dir() && access(there, Access::WRITE_OK).is_ok();
+    (!open).then_some(there)
 }
 
 /// Nobody else may read the keys; with others reading along nothing else is loaded.
@@ -104,4 +121,25 @@ fn lacks_a_key(endpoint: &Endpoint) -> bool {
     endpoint.kind != EndpointKind::Generic
         && endpoint.api_key.is_none()
         && endpoint.headers.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::setup::doctor::Level;
+
+    #[test]
+    fn a_machine_folder_that_cannot_be_made_is_named_with_its_remedy() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(private_folder(&dir.path().join("not/yet")).is_none());
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let found = private_folder(&file.join(".codebutler")).unwrap();
+        assert_eq!(found.level, Level::Failed);
+        assert!(
+            found.what.contains("file cannot be written"),
+            "{}",
+            found.what
+        );
+    }
 }

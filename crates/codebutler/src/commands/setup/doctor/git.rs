@@ -36,7 +36,8 @@ fn version() -> Finding {
     }
 }
 
-fn remote(root: &Path) -> Finding {
+/// Whether there is one, without asking it.
+pub(crate) fn remote(root: &Path) -> Finding {
     match git(root, &["remote"]) {
         Some(names) if names.lines().any(|name| name == "origin") => {
             Finding::ok("remote", "origin")

@@ -5,10 +5,10 @@
 mod clock;
 mod commands;
 mod disk;
-mod files;
+pub(crate) mod files;
 mod finding;
 pub(crate) mod forge;
-mod git;
+pub(crate) mod git;
 mod hub;
 mod mcp;
 mod models;

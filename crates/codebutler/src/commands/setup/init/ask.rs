@@ -34,6 +34,16 @@ pub(crate) fn line(question: &str, before: &str) -> Result<String, CliError> {
     answer.map(|text| text.trim().to_owned()).map_err(stopped)
 }
 
+/// An address, with the form that it has while nothing is typed.
+pub(crate) fn address(question: &str, before: &str) -> Result<String, CliError> {
+    let before = visible_line(before);
+    let asked = Text::new(question)
+        .with_initial_value(&before)
+        .with_placeholder("http://127.0.0.1:8000/v1");
+    let answer = asked.prompt();
+    answer.map(|text| text.trim().to_owned()).map_err(stopped)
+}
+
 /// A line that does not show while it is typed; nothing when it was just Enter.
 pub(crate) fn secret(question: &str) -> Result<Option<Secret>, CliError> {
     let answer = Password::new(question).without_confirmation().prompt();

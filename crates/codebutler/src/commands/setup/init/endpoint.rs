@@ -10,7 +10,7 @@ use crate::commands::setup::init::{
     Args,
     provider::{ANTHROPIC, Provider},
 };
-use crate::{CliError, address, commands::environment, wiring};
+use crate::{CliError, commands::environment, wiring};
 
 /// What init calls the endpoint that it adds.
 const NAME: &str = "main";
@@ -57,7 +57,6 @@ impl Place {
         // Only a key that was named for it: OpenRouter's must not go to another host.
         let named = args.model_key_env.as_deref().map(named_key).transpose()?;
         if let Some(url) = &args.model_url {
-            address::check("--model-url", url)?;
             let other = Other::of(url, EndpointKind::Generic, named, machine);
             return Ok(Some(Place::Other(other)));
         }

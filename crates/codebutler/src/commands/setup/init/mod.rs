@@ -37,7 +37,7 @@ use crate::commands::{
     run::up,
     services::start,
     setup::{
-        doctor::{Finding, Level, forge},
+        doctor::{Finding, Level, files, forge, git},
         init::{
             answers::{Answers, Around},
             provider::Provider,
@@ -45,7 +45,7 @@ use crate::commands::{
     },
 };
 use crate::{
-    CliError, Exit, Paint, Ui, cli,
+    CliError, Exit, Paint, Ui, address, cli,
     commands::{environment, git_will_do, no_repository},
     error::show_problems,
     hub_access::{address::JoinLink, joining},
@@ -157,6 +157,15 @@ pub(crate) fn set_up(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let home = machine_folder(&environment).ok_or_else(|| {
         CliError::user("the home folder is not known").hint("set HOME or CODEBUTLER_HOME")
     })?;
+    // Before anything is asked or tried: no answer could mend these.
+    let has_config = home.join("config.json").exists();
+    if let Some(closed) = files::not_writable(&home).filter(|_| !has_config) {
+        let what = format!("{} cannot be written", closed.display());
+        return Err(CliError::user(what).hint(files::OPEN_IT));
+    }
+    if let Some(url) = &args.model_url {
+        address::check("--model-url", url)?;
+    }
     let (machine, _) = Settings::machine(&environment)?;
     let link = match &args.join {
         Some(text) => Some(found(text, &machine)?),
@@ -269,6 +278,13 @@ fn report(
     }
     for what in answers.open() {
         ui.note(format_args!("{} {what}", "warning:".yellow().bold()));
+    }
+    // Said here already: the next command would end with it.
+    if let Some(fix) = git::remote(root).fix {
+        ui.note(format_args!(
+            "{} there is no remote; {fix}",
+            "warning:".yellow().bold()
+        ));
     }
     if written.made.is_empty() {
         ui.line(format_args!(

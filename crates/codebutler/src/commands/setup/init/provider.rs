@@ -207,11 +207,12 @@ fn of_provider(provider: Provider, machine: &Machine, ui: &Ui) -> Result<Option<
 }
 
 fn of_address(machine: &Machine, ui: &Ui) -> Result<Option<Chosen>, CliError> {
-    let mut address = "http://127.0.0.1:11434/v1".to_owned();
+    // What is typed or pasted must not land behind somebody else's address.
+    let mut address = String::new();
     let mut key = None;
     loop {
         if key.is_none() {
-            address = ask::line("Address (empty to choose again):", &address)?;
+            address = ask::address("Address (empty to choose again):", &address)?;
             if address.is_empty() {
                 return Ok(None);
             }

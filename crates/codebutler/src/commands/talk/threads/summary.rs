@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use butler_protocol::{DecisionKind, Ending, Entry, Record, Role, ThreadId, Waiting, person_name};
-use butler_turn::{Doing, ThreadFold};
+use butler_turn::{Doing, Request, ThreadFold};
 
 use crate::{CliError, commands::talk::thread_logs::logs, roles::titles};
 
@@ -90,7 +90,7 @@ pub(crate) fn of(
     let requests = folds
         .iter()
         .filter_map(|(_, fold, _)| fold.request.as_ref());
-    let request = requests.min_by(|one, other| one.ts.cmp(&other.ts));
+    let request = first(requests);
     let last = folds.iter().filter_map(|(_, _, log)| log.last());
     Ok(Summary {
         title: request.map(|one| title(&one.words)).unwrap_or_default(),
@@ -98,6 +98,12 @@ pub(crate) fn of(
         state: state(&folds, over, runs),
         last_ms: last.map(|entry| entry.at_ms).max().unwrap_or_default(),
     })
+}
+
+/// What the thread began with. What a button says for a person has no place in the
+/// thread, and comes after everything that has one.
+fn first<'r>(requests: impl Iterator<Item = &'r Request>) -> Option<&'r Request> {
+    requests.min_by_key(|request| (request.ts.is_none(), request.ts.clone()))
 }
 
 fn state(folds: &[(Role, ThreadFold, &[Entry])], over: Option<&'static str>, runs: bool) -> State {
@@ -195,7 +201,7 @@ pub(crate) fn title(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use butler_protocol::Speaker;
+    use butler_protocol::{Speaker, UserId};
 
     use super::*;
 
@@ -215,6 +221,22 @@ mod tests {
         let log = log(records);
         let fold = ThreadFold::of(&log);
         state(&[(Role::Pm, fold, &log)], over, runs).words("ana")
+    }
+
+    #[test]
+    fn a_thread_is_about_what_was_asked_first_and_not_about_a_button() {
+        let request = |ts: Option<&str>, words: &str| Request {
+            ts: ts.map(|ts| ts.parse().unwrap()),
+            person: UserId::new("U1"),
+            name: "ana".to_owned(),
+            words: words.to_owned(),
+        };
+        let pressed = request(None, "Why I rejected the call: it is not needed.");
+        let later = request(Some("1700000000.000200"), "and a test");
+        let asked = request(Some("1700000000.000100"), "add a flag");
+        let requests = [&pressed, &later, &asked];
+        assert_eq!(first(requests.into_iter()), Some(&asked));
+        assert_eq!(first([&pressed].into_iter()), Some(&pressed));
     }
 
     #[test]

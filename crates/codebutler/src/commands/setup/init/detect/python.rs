@@ -2,7 +2,10 @@
 //! whose lock file is there, else in a virtual environment of the checkout, with
 //! what the project itself says its tests need.
 
-use std::path::Path;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::commands::setup::init::detect::{
     Detected,
@@ -32,6 +35,25 @@ const REQUIREMENTS: [&str; 6] = [
     "requirements/dev.txt",
 ];
 
+/// Whether tests of the standard library stand beside the code: in the root, or in a
+/// package of it.
+fn beside_the_code(folder: &Path) -> bool {
+    let names = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    let is_test = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("test")
+            && name.ends_with(".py")
+            && fs::read_to_string(file).is_ok_and(|text| text.contains("unittest"))
+    };
+    let top = names(folder);
+    let packages = top.iter().filter(|dir| dir.join("__init__.py").is_file());
+    let mut within = packages.flat_map(|dir| names(dir));
+    top.iter().any(is_test) || within.any(|file| is_test(&file))
+}
+
 pub(crate) fn detect(folder: &Path) -> Option<Detected> {
     let texts: Vec<String> = MARKERS
         .iter()
@@ -50,6 +72,8 @@ pub(crate) fn detect(folder: &Path) -> Option<Detected> {
     } else if has("tests") || has("test") {
         let place = if has("tests") { "tests" } else { "test" };
         checks.push(("test", format!("unittest discover -s {place}")));
+    } else if beside_the_code(folder) {
+        checks.push(("test", "unittest discover".to_owned()));
     }
     if mentions("ruff") || has("ruff.toml") || has(".ruff.toml") {
         tools.push("ruff");

@@ -113,6 +113,24 @@ fn python_with_each_manager() {
             &prepare,
         );
     }
+    // Tests that stand beside the code.
+    let project = "[project]\nname = \"x\"\n";
+    let run = "python3 -m unittest discover";
+    for (place, file, text, found) in [
+        ("x/__init__.py", "x/test_x.py", "import unittest\n", true),
+        (
+            "x/__init__.py",
+            "test_x.py",
+            "from unittest import TestCase\n",
+            true,
+        ),
+        ("x/__init__.py", "x/test_x.py", "print('no test')\n", false),
+        ("x/a.py", "x/test_x.py", "import unittest\n", false),
+    ] {
+        let files = [("pyproject.toml", project), (place, ""), (file, text)];
+        let checks = [("test", run)];
+        check(&files, if found { &checks } else { &[] }, &[]);
+    }
     check(
         &[("requirements.txt", "flask\n"), ("tests/test_x.py", "")],
         &[("test", ".venv/bin/python -m unittest discover -s tests")],
