@@ -237,20 +237,18 @@ fn the_example_of_a_finding_has_the_form_it_teaches() {
     for kind in schema["kind"]["enum"].as_array().unwrap() {
         serde_json::from_value::<FindingKind>(kind.clone()).unwrap();
     }
-    // The place that the role's text shows is one, too.
+    // The line that the role's text shows can be read as one, too: `[kind/severity] path:line …`.
     let text = role_file(Role::Reviewer).text;
-    let place = text
-        .split("as in \"")
-        .nth(1)
-        .and_then(|part| part.split_once(": "))
-        .unwrap()
-        .0;
-    assert!(
-        place
-            .split_once(':')
-            .is_some_and(|(_, line)| line.parse::<u32>().is_ok()),
-        "{place}"
-    );
+    let shown = text.split("as in \"[").nth(1).unwrap();
+    let (label, rest) = shown.split_once("] ").unwrap();
+    let (kind, severity) = label.split_once('/').unwrap();
+    serde_json::from_value::<FindingKind>(kind.into()).unwrap();
+    serde_json::from_value::<Severity>(severity.into()).unwrap();
+    let (place, rest) = rest.split_once(' ').unwrap();
+    let (path, line) = place.split_once(':').unwrap();
+    assert!(path.contains('.') && line.parse::<u32>().is_ok(), "{place}");
+    let (problem, fix) = rest.split_once('"').unwrap().0.split_once(" -> ").unwrap();
+    assert!(!problem.is_empty() && !fix.is_empty());
 }
 
 /// A skill may stand in for a plan only where it says so, and only the Coder

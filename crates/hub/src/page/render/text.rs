@@ -269,9 +269,11 @@ fn bare_link(rest: &str, names: &Names) -> Option<(Markup, usize)> {
     let scheme = ["https://", "http://"]
         .into_iter()
         .find(|scheme| rest.starts_with(scheme))?;
-    let end = rest
-        .find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`'))
-        .unwrap_or(rest.len());
+    let mark = rest.find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`'));
+    // Slack writes what people type as `<` and `>` like this.
+    let ends = ["&lt;", "&gt;"].map(|escaped| rest.find(escaped));
+    let end = ends.into_iter().chain([mark]).flatten().min();
+    let end = end.unwrap_or(rest.len());
     let target = rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '*', '_']);
     if target.len() <= scheme.len() {
         return None;

@@ -74,6 +74,10 @@ fn marks_links_and_mentions_are_rendered() {
     );
     check("2*3*4 snake_case_name", "<p>2*3*4 snake_case_name</p>");
     check(
+        "&lt;https://x.y&gt;",
+        "<p>&lt;<a href=\"https://x.y\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">https://x.y</a>&gt;</p>",
+    );
+    check(
         "at https://x.y.",
         "<p>at <a href=\"https://x.y\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">https://x.y</a>.</p>",
     );
