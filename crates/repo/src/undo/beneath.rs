@@ -66,11 +66,14 @@ impl Beneath {
         Ok(Self(open(root, flags, Mode::empty())?))
     }
 
-    /// A file or link as git keeps it: mode and content. What is neither, or stands behind a
-    /// link, is not found.
+    /// A file or link as git keeps it: mode and content. What is neither, stands behind a
+    /// link, or may not be read, is not found: nothing can be saved of it, and a save that fails
+    /// would keep every command from running.
     pub(super) fn read(&self, path: &Path) -> io::Result<(&'static str, Content)> {
         self.read_now(path).map_err(|errno| match errno {
-            Errno::LOOP | Errno::NOTDIR | Errno::NXIO => io::ErrorKind::NotFound.into(),
+            Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::ACCESS => {
+                io::ErrorKind::NotFound.into()
+            }
             other => other.into(),
         })
     }
@@ -236,9 +239,22 @@ fn draft(folder: &OwnedFd) -> rustix::io::Result<(String, File)> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::symlink};
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt, symlink},
+    };
+
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
     use super::*;
+
+    /// This thread has no right of root's that files do not give.
+    fn may_read_no_more_than_others() {
+        let mut own = capabilities(None).unwrap();
+        let all = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+        own.effective.remove(all);
+        set_capabilities(None, own).unwrap();
+    }
 
     #[test]
     fn nothing_is_read_through_a_link_or_out_of_a_pipe() {
@@ -258,6 +274,9 @@ mod tests {
             0,
         )
         .unwrap();
+        fs::write(root.join("closed"), "nobody's").unwrap();
+        fs::set_permissions(root.join("closed"), PermissionsExt::from_mode(0)).unwrap();
+        may_read_no_more_than_others();
         let beneath = Beneath::of(&root).unwrap();
         let read = |path: &str| {
             let (mode, content) = beneath.read(Path::new(path))?;
@@ -265,7 +284,15 @@ mod tests {
         };
         assert_eq!(read("a/b/c").unwrap(), ("100644", b"inside".to_vec()));
         assert_eq!(read("a/link").unwrap(), ("120000", b"../../c".to_vec()));
-        for path in ["out/c", "a/link/c", "a/b/c/d", "pipe", "a", "nowhere/c"] {
+        for path in [
+            "out/c",
+            "a/link/c",
+            "a/b/c/d",
+            "pipe",
+            "a",
+            "nowhere/c",
+            "closed",
+        ] {
             let error = read(path).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::NotFound, "{path}: {error}");
         }
