@@ -37,6 +37,8 @@ const CLOSING: Duration = Duration::from_secs(30);
 const LEAST: Duration = Duration::from_millis(250);
 /// Between two rounds at least, when something was due and could not be done.
 const SOON: Duration = Duration::from_secs(60);
+/// How long whoever hears everybody's presses may wait for one of them.
+const GLANCE: Duration = Duration::from_secs(3);
 
 /// How long silence is respected, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -349,10 +351,33 @@ pub(crate) async fn archive(
     let Ok(last) = word.parse::<MessageTs>() else {
         return Ok(());
     };
-    let never = CancellationToken::new();
-    put_to_sleep(agent, thread, &last, &text, &never)
-        .await
-        .map(drop)
+    if !sleeps_now(agent, thread, &last, &text, CLOSING).await? {
+        let text = "Something still runs in this thread's worktree, so it stays. Say `archive` again in a moment.";
+        return say(agent, thread, &format!("busy-{word}"), text).await;
+    }
+    Ok(())
+}
+
+/// What a person asked for: whoever is on the way out of the worktree, as after a stop, is
+/// waited for. Whether it sleeps then.
+async fn sleeps_now(
+    agent: &Arc<Agent>,
+    thread: &ThreadId,
+    last: &MessageTs,
+    text: &str,
+    patience: Duration,
+) -> Result<bool, AgentError> {
+    let (never, until) = (CancellationToken::new(), Instant::now() + patience);
+    while put_to_sleep(agent, thread, last, text, &never)
+        .await?
+        .is_some()
+    {
+        if Instant::now() > until {
+            return Ok(false);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Ok(true)
 }
 
 async fn say(agent: &Agent, thread: &ThreadId, key: &str, text: &str) -> Result<(), AgentError> {
@@ -380,10 +405,11 @@ pub(crate) async fn pressed(
     let text = format!(
         "Closed by {who}. Branch, changed files and build output are saved; a new request here brings them back."
     );
-    let never = CancellationToken::new();
-    put_to_sleep(agent, thread, last, &text, &never)
-        .await
-        .map(drop)
+    if !sleeps_now(agent, thread, last, &text, GLANCE).await? {
+        let text = "Something still runs in this thread's worktree, so it stays. Say `archive` to put it away.";
+        return say(agent, thread, &format!("busy-{last}"), text).await;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

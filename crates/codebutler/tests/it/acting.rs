@@ -2,6 +2,8 @@
 //! way that is taken (a button of a card or of the page, a typed word, the command
 //! line), and what comes of it. After every other story `owed` looks at the offers.
 
+use butler_protocol::{ChannelId, ThreadId};
+use butler_repo::Repo;
 use serde_json::Value;
 
 use crate::{
@@ -127,6 +129,34 @@ async fn while_somebody_works_when_stopped_and_when_archived() {
     team.wait("the command again", || begun(2)).await;
     let rows: [Row; 1] = [("at work again", NO_PULL, Stop, "Stopped, as the user asked")];
     walk(&team, &root, &rows).await;
+}
+
+/// Whoever was stopped leaves the worktree a moment later than the thread says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn archived_while_somebody_is_on_the_way_out_of_the_worktree() {
+    let team = Team::start(include_str!("scenarios/stop.yaml")).await;
+    let root = team.say("wait for me").await;
+    let rows: [Row; 1] = [("a card waits", NO_PULL, Press(":approve"), "")];
+    walk(&team, &root, &rows).await;
+    let begun = || team.log(&root, "coder").contains("\"tool_intent\"");
+    team.wait("the command", begun).await;
+    let rows: [Row; 1] = [("at work", NO_PULL, Stop, "Stopped, as the user asked")];
+    walk(&team, &root, &rows).await;
+    let repo = Repo::open(team.scratch.root()).await.unwrap();
+    let thread = ThreadId::new(ChannelId::new(&team.channel), root.parse().unwrap());
+    let mut held = None;
+    team.wait("the worktree", || {
+        held = repo.try_lock(&thread).unwrap();
+        held.is_some()
+    })
+    .await;
+    let leaving = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        drop(held);
+    });
+    let rows: [Row; 1] = [("stopped", STOPPED, Page("archive"), "Archived by the user")];
+    walk(&team, &root, &rows).await;
+    leaving.join().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

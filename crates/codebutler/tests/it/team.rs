@@ -681,7 +681,7 @@ impl Team {
     }
 
     /// Waits until something outside the thread holds.
-    pub(crate) async fn wait(&self, what: &str, holds: impl Fn() -> bool) {
+    pub(crate) async fn wait(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let look = async {
             while !holds() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
