@@ -93,9 +93,9 @@ fn books_closed(thread: &Value, team: &Team, root: &str) -> bool {
 /// For each card: how often its decision was used, and how often it was carried out.
 fn presses(thread: &Value) -> BTreeMap<&str, (usize, usize)> {
     let mut presses: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for line in thread["records"].as_array().unwrap() {
+    for line in thread["records"].as_array().into_iter().flatten() {
         let record = &line["entry"]["record"];
-        match record["t"].as_str().unwrap() {
+        match text(&record["t"]) {
             "decision_asked" => {
                 presses.entry(text(&record["request"])).or_default();
             }
@@ -112,7 +112,7 @@ fn presses(thread: &Value) -> BTreeMap<&str, (usize, usize)> {
     presses
 }
 
-fn presses_are_carried_out(thread: &Value) -> bool {
+pub(crate) fn presses_are_carried_out(thread: &Value) -> bool {
     presses(thread)
         .values()
         .all(|(used, carried)| used.min(carried) > &0)

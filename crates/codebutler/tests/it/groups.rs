@@ -20,7 +20,7 @@ use url::Url;
 
 use crate::{
     activation_world::{free_port, kept},
-    anywhere::books,
+    anywhere::{books, presses_are_carried_out},
     chaos::{Dice, Passage, killed, nightly, passages, sample_size},
     keeper::Keeper,
     person::Person,
@@ -171,10 +171,11 @@ pub(crate) async fn finish(person: &Person, scratch: &ScratchRepo, root: &str) -
 pub(crate) async fn settled(person: &Person, scratch: &ScratchRepo, root: &str) -> Value {
     let rests = |thread: &Value| {
         let activity = thread["activity"].as_array();
-        let idle = |one: &Value| one["state"] == json!("idle");
+        let is_idle = |one: &Value| one["state"] == json!("idle");
         let calls = thread["cost"]["calls"].as_array().into_iter().flatten();
         let reserved: i64 = calls.filter_map(|call| call["reserved"].as_i64()).sum();
-        activity.is_some_and(|all| all.iter().all(idle)) && reserved == 0
+        let idle = activity.is_some_and(|all| all.iter().all(is_idle));
+        idle && reserved == 0 && presses_are_carried_out(thread)
     };
     let thread = person.until(root, "rest", rests).await.unwrap();
     assert_story(&thread);

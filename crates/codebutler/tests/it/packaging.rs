@@ -255,7 +255,7 @@ fn ports_probes_and_secrets_of_the_manifest_fit_together() {
     assert_eq!(service["ports"][0]["targetPort"], *port);
     assert_eq!(service["selector"], hub["selector"]["matchLabels"]);
     assert_eq!(service["selector"], hub["template"]["metadata"]["labels"]);
-    let served = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/src/hub.rs");
+    let served = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/src/hub/router.rs");
     let served = fs::read_to_string(served).unwrap();
     // A hub is not ended because its database or Slack is away.
     assert_eq!(container["livenessProbe"]["tcpSocket"]["port"], *port);
