@@ -105,16 +105,25 @@ impl Ears {
             let (number, at) = heard
                 .with_context(|| format!("{} of {count} deliveries came", times.len()))?
                 .context("nobody listens")?;
-            let sent = self
-                .sent
-                .lock()
-                .unwrap_or_else(|poison| poison.into_inner())[number];
+            let Some(sent) = self.sent_at(number) else {
+                continue;
+            };
             times.push(at - sent);
             last = at;
         }
-        ensure!(self.heard.try_recv().is_err(), "something came twice");
+        while let Ok((number, _)) = self.heard.try_recv() {
+            ensure!(self.sent_at(number).is_none(), "something came twice");
+        }
         times.sort();
         Ok((times, last))
+    }
+
+    /// Nothing for what was sent before these subscribers came: when the hub was given more than
+    /// it can carry, the last acknowledgements were cut off, and what they were for comes again.
+    fn sent_at(&self, number: usize) -> Option<Instant> {
+        let sent = self.sent.lock();
+        let sent = sent.unwrap_or_else(|poison| poison.into_inner());
+        sent.get(number).copied()
     }
 
     /// Disconnects everybody, after the last acknowledgement.
