@@ -275,7 +275,7 @@ mod tests {
         )
         .unwrap();
         fs::write(root.join("closed"), "nobody's").unwrap();
-        fs::set_permissions(root.join("closed"), PermissionsExt::from_mode(0)).unwrap();
+        fs::set_permissions(root.join("closed"), PermissionsExt::from_mode(0o000)).unwrap();
         may_read_no_more_than_others();
         let beneath = Beneath::of(&root).unwrap();
         let read = |path: &str| {
